@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kafka records at the edges of the appliance, and the two seams there: a source that yields
+ * records of partitions, and a sink that takes them. The Kafka client is one body of each, files
+ * (replay) are another. Everything is borrowed: nothing here copies a byte. */
+#pragma once
+
+#include "base.h"
+
+enum record_timestamp_type {
+    RECORD_CREATE_TIME = 0,
+    RECORD_LOG_APPEND_TIME,
+    RECORD_NO_TIMESTAMP,
+};
+
+struct record_header {
+    struct span name;
+    struct span value;
+    bool value_is_null;
+};
+
+struct record {
+    int64_t offset;
+    int64_t timestamp_ms;
+    int32_t leader_epoch; /* -1 unknown */
+    uint8_t timestamp_type;
+    bool key_is_null;
+    bool value_is_null;
+    struct span key;
+    struct span value;
+    const struct record_header *headers; /* header_count of them */
+    uint32_t header_count;
+    uint64_t arrival_ns; /* when the port delivered the last byte of it */
+};
+
+/* Records of one partition, in offset order. */
+struct record_batch_view {
+    uint32_t topic;     /* index that the source's creator gave */
+    uint32_t partition; /* Kafka's number */
+    uint32_t record_count;
+    const struct record *records;
+    bool caught_up; /* nothing more is there now: the partition is idle after these */
+    bool ended;     /* the bounded end is reached after these */
+};
+
+struct record_source;
+
+struct record_source_ops {
+    bool (*poll)(struct record_source *source, uint64_t now_ns, struct record_batch_view *out);
+    void (*release)(struct record_source *source);
+    void (*pause)(struct record_source *source, uint32_t topic, uint32_t partition, bool paused);
+};
+
+/* A body embeds this first. */
+struct record_source {
+    const struct record_source_ops *ops;
+};
+
+/* Does one bounded step and hands up at most one batch.
+ * out      filled when true is returned; all it points to is borrowed until record_source_release
+ * returns  whether there is a batch (record_count may be 0 when caught_up or ended is news)
+ * threads  owning lane only */
+static inline bool record_source_poll(struct record_source *source, uint64_t now_ns,
+                                      struct record_batch_view *out)
+{
+    return source->ops->poll(source, now_ns, out);
+}
+
+/* Gives the last batch back.
+ * threads  owning lane only */
+static inline void record_source_release(struct record_source *source)
+{
+    source->ops->release(source);
+}
+
+/* Stops or resumes reading one partition; what is on its way still arrives.
+ * threads  owning lane only */
+static inline void record_source_pause(struct record_source *source, uint32_t topic,
+                                       uint32_t partition, bool paused)
+{
+    source->ops->pause(source, topic, partition, paused);
+}
+
+enum record_sink_verdict {
+    RECORD_SINK_OK = 0,
+    RECORD_SINK_FULL,      /* try again after a poll */
+    RECORD_SINK_TOO_LARGE, /* this record can never be written */
+};
+
+struct record_sink;
+
+struct record_sink_ops {
+    enum record_sink_verdict (*append)(struct record_sink *sink, uint32_t topic, int32_t partition,
+                                       const struct record *record);
+    uint32_t (*poll)(struct record_sink *sink, uint64_t now_ns);
+    bool (*flushed)(struct record_sink *sink);
+};
+
+/* A body embeds this first. */
+struct record_sink {
+    const struct record_sink_ops *ops;
+};
+
+/* Copies a record into the sink's next batch.
+ * partition  Kafka's number, or -1: the sink chooses (by key hash as Kafka's default partitioner,
+ *            without key by sticky round robin)
+ * record     offset, leader_epoch and arrival_ns are not used but for the ledger
+ * threads    owning lane only */
+static inline enum record_sink_verdict record_sink_append(struct record_sink *sink, uint32_t topic,
+                                                          int32_t partition,
+                                                          const struct record *record)
+{
+    return sink->ops->append(sink, topic, partition, record);
+}
+
+/* Does one bounded step of sending.
+ * returns  work done, 0 when idle
+ * threads  owning lane only */
+static inline uint32_t record_sink_poll(struct record_sink *sink, uint64_t now_ns)
+{
+    return sink->ops->poll(sink, now_ns);
+}
+
+/* Tells whether everything appended was acknowledged.
+ * threads  owning lane only */
+static inline bool record_sink_flushed(struct record_sink *sink)
+{
+    return sink->ops->flushed(sink);
+}
