@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The hash of keys. It decides the shard, so it is part of the checkpoint format and of the
+ * exchange between lanes: the same bytes give the same number on every machine and in every
+ * version. Multiply and fold of 128 bits, 16 bytes a step; the known values in the test pin it.
+ *
+ * Limits: not keyed, so it does not resist keys chosen to collide; the table stays correct then,
+ * and slows down. */
+#pragma once
+
+#include "base.h"
+
+#define HASH_SHARD_SHIFT 48U
+
+/* Multiplies to 128 bits and folds the halves together.
+ * threads  any */
+static inline uint64_t hash_fold(uint64_t left, uint64_t right)
+{
+    const unsigned __int128 product = (unsigned __int128)left * right;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Hashes a key of any length.
+ * threads  any */
+uint64_t hash_bytes(struct span key);
+
+/* The shard of a hash: its top 16 bits scaled to shard_count.
+ * shard_count  1..65536
+ * threads  any */
+static inline uint32_t hash_shard(uint64_t hash, uint32_t shard_count)
+{
+    return (uint32_t)(((hash >> HASH_SHARD_SHIFT) * shard_count) >> 16);
+}
