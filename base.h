@@ -131,4 +131,4 @@ static inline void store_be64(uint8_t *into, uint64_t value)
     memcpy(into, &value, sizeof(value));
 }
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "load_be and store_be assume it");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "load_be and store_be assume it");
