@@ -176,8 +176,8 @@ const void *arena_root_read(const struct arena *arena, uint32_t object, uint32_t
  * threads  owning lane only */
 void *arena_root_write(struct arena *arena, uint32_t object, uint32_t shard);
 
-/* Test seam: lets acquire_count acquires pass and refuses the next one; 0 switches it off, so the
- * first acquire is refused by 1.
+/* Test seam: refuses the acquire_count-th acquire from now and every one after it, as a full arena
+ * would, until called with 0.
  * threads  owning lane only */
 void arena_fail_after(struct arena *arena, uint32_t acquire_count);
 

@@ -2,7 +2,8 @@
 /* Blocks of any size inside the arena's pages. A block comes from a page of its size class and of
  * its shard; a reference is the block's byte distance from the arena's base, that is page number <<
  * 12 plus the place in the page. 0 means none. A blob is a byte string with its length: one block
- * when it fits a page, else a chain of whole pages, so that no unit of copying exceeds a page.
+ * when it fits a page, else whole pages and an index of them, so that no unit of copying exceeds a
+ * page.
  *
  * Limits: a block is at most HEAP_BLOCK_BYTES_MAX, a blob at most HEAP_BLOB_BYTES_MAX. Blocks are
  * 16- byte aligned. Releasing a long blob only queues it; heap_poll gives its pages back in steps.
@@ -11,18 +12,27 @@
 
 #include "state/arena.h"
 
-#define HEAP_BLOCK_BYTES_MAX 4064U
+#define HEAP_BLOCK_BYTES_MAX 4080U
 #define HEAP_BLOB_BYTES_MAX  (16U * 1024U * 1024U)
+#define HEAP_CLASS_COUNT     25U
 #define HEAP_NAME            "heap"
-
-struct heap;
 
 /* Counted over the heap's life; used bytes are what callers asked for, rounded to the class. */
 struct heap_counters {
     uint64_t blocks_used;
     uint64_t bytes_used;
     uint64_t blob_pages_used;
-    uint64_t blob_pages_queued; /* released, waiting for heap_poll */
+    uint64_t blob_pages_queued; /* released, waiting for heap_poll, index blocks included */
+};
+
+/* Fields are for the inline functions below; nobody else touches them. */
+struct heap {
+    struct arena *arena;
+    uint32_t *partial; /* [shard][class] first page with room, rebuilt on restore */
+    uint32_t object;
+    uint32_t queue_shard; /* where heap_poll goes on */
+    struct heap_counters counters;
+    uint8_t class_of[HEAP_BLOCK_BYTES_MAX / 16U + 1U]; /* by bytes in units of 16 */
 };
 
 /* Creates the arena's heap; one an arena.
@@ -34,10 +44,6 @@ int heap_create(struct arena *arena, struct heap **out, struct error *error);
 /* Frees what heap_create allocated; pages stay as they are.
  * threads  control path, after the lane stopped */
 void heap_destroy(struct heap *heap);
-
-/* The arena under the heap.
- * threads  any */
-struct arena *heap_arena(const struct heap *heap);
 
 /* Takes a block, bytes undefined, touched in this epoch.
  * bytes    1..HEAP_BLOCK_BYTES_MAX
@@ -60,9 +66,12 @@ uint32_t heap_class_bytes(uint32_t bytes);
 
 /* Stores a byte string. The work is proportional to content.bytes.
  * content  at most HEAP_BLOB_BYTES_MAX, may be empty
- * returns  the reference, or 0 when the arena is exhausted (then nothing was taken)
+ * returns  the reference, or 0 when the arena is exhausted (what was taken goes to the queue)
  * threads  owning lane only */
 uint64_t heap_blob_store(struct heap *heap, uint32_t shard, struct span content);
+
+/* Stores a second copy of a blob; as heap_blob_store. */
+uint64_t heap_blob_copy(struct heap *heap, uint32_t shard, uint64_t ref);
 
 /* Gives a blob back: at once when it is one block, else queued for heap_poll.
  * threads  owning lane only */
@@ -90,15 +99,11 @@ void heap_blob_read(const struct heap *heap, uint64_t ref, uint32_t offset, uint
  * threads  owning lane only */
 int heap_blob_compare(const struct heap *heap, uint64_t ref, struct span with);
 
-/* Frees pages of long blobs released before, shard by shard.
- * page_count_max  at least 1; the step's bound
- * returns  pages freed; less than the bound means that none is left
+/* Frees pages of long blobs released before, shard by shard, one page or index block a step.
+ * step_count_max  at least 1
+ * returns  steps done; less than the bound means that nothing is left
  * threads  owning lane only */
-uint32_t heap_poll(struct heap *heap, uint32_t page_count_max);
-
-/* The heap's counters, borrowed.
- * threads  owning lane only */
-const struct heap_counters *heap_counters(const struct heap *heap);
+uint32_t heap_poll(struct heap *heap, uint32_t step_count_max);
 
 /* Walks every page of the heap and stops the process at a contradiction; for tests.
  * threads  owning lane only */
@@ -129,12 +134,12 @@ static inline void *heap_write_in(struct arena *arena, uint64_t ref)
  * threads  owning lane only */
 static inline const void *heap_read(const struct heap *heap, uint64_t ref)
 {
-    return heap_read_in(heap_arena(heap), ref);
+    return heap_read_in(heap->arena, ref);
 }
 
 /* As heap_write_in, from the heap.
  * threads  owning lane only */
 static inline void *heap_write(struct heap *heap, uint64_t ref)
 {
-    return heap_write_in(heap_arena(heap), ref);
+    return heap_write_in(heap->arena, ref);
 }

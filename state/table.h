@@ -16,7 +16,7 @@
 #define TABLE_KEY_BYTES_MAX          HEAP_BLOB_BYTES_MAX
 #define TABLE_KEY_BYTES_INLINE_MAX   64U
 #define TABLE_HEAD_COUNT_MAX         16U
-#define TABLE_BULK_COUNT_MAX         64U
+#define TABLE_SEGMENT_ENTRIES_MAX    1024U
 
 /* What an embedded head is, so that restore can move shards between lanes. */
 enum table_head_kind {
@@ -129,9 +129,8 @@ void table_prefetch(const struct table *table, const uint64_t *hashes, uint32_t 
 void table_find_bulk(const struct table *table, const uint64_t *hashes, const struct span *keys,
                      uint32_t count, const void **values);
 
-/* Shows the entries of one segment to visit and moves the cursor on. visit must not insert into or
- * remove from this table itself; it returns what it wants. TABLE_STOP keeps the entry and ends the
- * step; what the step has not shown yet is not shown later, so use it to end a scan for good.
+/* Shows the entries of one segment (at most TABLE_SEGMENT_ENTRIES_MAX) to visit and moves the
+ * cursor on. visit must not insert into or remove from this table itself; it returns what it wants.
  * returns  false when the scan is over
  * threads  owning lane only */
 bool table_scan(struct table *table, struct table_cursor *cursor, table_visit_fn *visit,
