@@ -600,14 +600,16 @@ bool list_mark_pass(const struct heap *heap, struct list_head *head, uint32_t ma
                     struct list_item *item)
 {
     ASSERT(mark < head->mark_count);
-    const struct list_cursor at = mark_cursor(head->marks[mark].place);
-    if (at.chunk != 0 && order_at(heap, &at) < bound) {
-        return list_mark_step(heap, head, mark, item);
+    struct list_mark *moved = &head->marks[mark];
+    const struct list_cursor at = mark_cursor(moved->place);
+    const bool is_behind = at.chunk != 0 && order_at(heap, &at) < bound;
+    if (is_behind) {
+        (void)list_mark_step(heap, head, mark, item);
     }
-    if (head->marks[mark].bound < bound) {
-        head->marks[mark].bound = bound;
+    if (is_behind == (moved->bound > bound)) { /* it has arrived, or stepped to one >= bound */
+        moved->bound = bound;
     }
-    return false;
+    return is_behind;
 }
 
 /* Checks L1 and L5 of one chunk.

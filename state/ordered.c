@@ -6,7 +6,7 @@
  * Invariants:
  *  O1  keys ascend within a node and along the chain of leaves
  *  O2  an inner entry's key is <= all keys in its child and > all keys in the child before; the
- *      first entry's key of a node bounds nothing
+ *      first entry's key of a node bounds nothing: what it bounded may have been freed
  *  O3  all leaves are at depth height; no node is empty
  *  O4  inner nodes are blocks of NODE_BYTES_MAX; a leaf is smaller only while it is the root
  *  O5  head.count is the number of entries */
@@ -68,7 +68,7 @@ static uint32_t child_seek(const struct heap *heap, const struct node *node, str
 {
     bool is_equal;
     const uint32_t index = node_seek(heap, node, key, &is_equal);
-    return is_equal || index == 0 ? index : index - 1U;
+    return is_equal ? index : index - 1U;
 }
 
 /* Finds the leaf for a key, and its place there.

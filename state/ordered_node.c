@@ -93,7 +93,7 @@ int node_compare(const struct heap *heap, const struct node *node, uint32_t inde
 uint32_t node_seek(const struct heap *heap, const struct node *node, struct span key,
                    bool *is_equal)
 {
-    uint32_t low = 0;
+    uint32_t low = node->is_leaf ? 0 : 1;
     uint32_t high = node->count;
     *is_equal = false;
     while (low < high) {
@@ -196,7 +196,7 @@ void node_check(const struct heap *heap, const struct node *node)
     ASSERT(node->bytes <= NODE_BYTES_MAX);
     ASSERT(node->used + node->count * PLACE_BYTES <= node->bytes);
     ASSERT(node_live_bytes(node) <= node->used + node->count * PLACE_BYTES);
-    for (uint32_t index = 1; index < node->count; index++) {
+    for (uint32_t index = node->is_leaf ? 1 : 2; index < node->count; index++) {
         const struct node_key key = node_key_at(node, index);
         if (key.blob == 0) {
             ASSERT(node_compare(heap, node, index - 1U, key.head) < 0);

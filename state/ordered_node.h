@@ -51,7 +51,8 @@ uint32_t node_payload_offset(const struct node *node, uint32_t index);
  * threads  owning lane only */
 int node_compare(const struct heap *heap, const struct node *node, uint32_t index, struct span key);
 
-/* The first index whose key is >= key; count when there is none.
+/* The first index whose key is >= key; count when there is none. An inner node's entry 0 bounds
+ * nothing (O2), so it is not looked at: there the answer is at least 1.
  * is_equal  set to whether that one is key
  * threads  owning lane only */
 uint32_t node_seek(const struct heap *heap, const struct node *node, struct span key,

@@ -34,6 +34,9 @@ static struct table *table_open(struct fixture *fixture, const struct shape *sha
 static void value_set(void *value, uint32_t bytes, uint64_t number)
 {
     uint8_t *at = value;
+    if (at == NULL) {
+        abort();
+    }
     memset(at, (int)(number & 0xff), bytes);
     memcpy(at, &number, bytes < 8 ? bytes : 8);
 }
