@@ -195,7 +195,7 @@ static bool take_year(struct reader *in, int64_t *year)
     }
     const int64_t value = take_number(in, digits);
     *year = negative ? -value : value;
-    return true;
+    return !negative || value != 0; /* java.time takes no -0000 */
 }
 
 static bool take_date(struct reader *in, int64_t *year, int64_t *month, int64_t *day)
