@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See network.h. A device that looks like a PCI address is probed on the bus; anything else is a
+ * DPDK virtual device with its arguments, as on DPDK's command line. */
+#include "control/network.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "nic/port_dpdk.h"
+
+struct network {
+    bool has_eal;
+    struct port *port;
+    struct stack *stacks[NETWORK_QUEUES_MAX];
+    uint32_t stack_count;
+};
+
+/* "0000:3b:00.0" or "3b:00.0". */
+static bool is_pci(const char *device)
+{
+    unsigned domain = 0;
+    unsigned bus = 0;
+    unsigned slot = 0;
+    unsigned function = 0;
+    return sscanf(device, "%x:%x:%x.%x", &domain, &bus, &slot, &function) == 4 ||
+           sscanf(device, "%x:%x.%x", &bus, &slot, &function) == 3;
+}
+
+static int name_key(struct error *error, const char *key)
+{
+    if (error != NULL && error->place[0] == '\0') {
+        (void)snprintf(error->place, sizeof(error->place), "%s", key);
+    }
+    return -EINVAL;
+}
+
+static int parse_box_address(const struct appliance_config *config, struct nic_config *nic,
+                             struct error *error)
+{
+    char host[32];
+    unsigned prefix = 0;
+    char rest = 0;
+    if (sscanf(config->nic.address, "%31[0-9.]/%u%c", host, &prefix, &rest) != 2 || prefix > 32 ||
+        nic_ip4_parse(host, &nic->address_ip4) != 0) {
+        (void)error_set(error, -EINVAL, "found %s, want an IPv4 address and prefix, a.b.c.d/n",
+                        config->nic.address);
+        return name_key(error, "nic.address");
+    }
+    nic->prefix_bits = prefix;
+    nic->gateway_ip4 = 0;
+    if (config->nic.gateway[0] != '\0' &&
+        nic_ip4_parse(config->nic.gateway, &nic->gateway_ip4) != 0) {
+        (void)error_set(error, -EINVAL, "found %s, want an IPv4 address", config->nic.gateway);
+        return name_key(error, "nic.gateway");
+    }
+    return 0;
+}
+
+static int nic_settings(const struct appliance_config *config, uint32_t queue_count,
+                        struct nic_config *nic, struct error *error)
+{
+    nic_config_defaults(nic);
+    const int status = parse_box_address(config, nic, error);
+    if (status != 0) {
+        return status;
+    }
+    const char *device = config->nic.device;
+    const size_t name_bytes = strcspn(device, ",");
+    if (name_bytes == 0 || name_bytes >= sizeof(nic->device) ||
+        strlen(device) >= sizeof(nic->vdev)) {
+        (void)error_set(error, -EINVAL, "found %s, want a PCI address or a virtual device", device);
+        return name_key(error, "nic.device");
+    }
+    (void)snprintf(nic->device, sizeof(nic->device), "%.*s", (int)name_bytes, device);
+    (void)snprintf(nic->vdev, sizeof(nic->vdev), "%s", is_pci(device) ? "" : device);
+    nic->queue_count = queue_count;
+    nic->mtu_bytes = (uint32_t)config->nic.mtu;
+    nic->huge_pages = config->memory.hugepages;
+    nic->receive_bytes_max = (uint32_t)(config->nic.connection_receive_kib << 10);
+    nic->send_bytes_max = (uint32_t)(config->nic.connection_send_kib << 10);
+    return nic_config_check(nic, error);
+}
+
+static int open_eal(struct network *network, const struct appliance_config *config,
+                    struct error *error)
+{
+    const bool pci = is_pci(config->nic.device);
+    char prefix[32];
+    (void)snprintf(prefix, sizeof(prefix), "penstock-%d", (int)getpid());
+    const struct port_eal_config eal = {
+        .program = "penstock",
+        .file_prefix = prefix,
+        .pci = pci,
+        .pci_allow = pci ? config->nic.device : NULL,
+        .vdevs = {pci ? NULL : config->nic.device},
+        .memory_mb = config->memory.hugepages ? 0 : (uint32_t)config->memory.packets_mib,
+        .huge_pages = config->memory.hugepages,
+        .in_memory = config->memory.hugepages,
+    };
+    const int status = port_eal_init(&eal, error);
+    network->has_eal = status == 0;
+    return status;
+}
+
+static int open_stacks(struct network *network, const struct nic_config *nic, uint64_t now_ns,
+                       struct error *error)
+{
+    for (uint32_t i = 0; i < nic->queue_count; i++) {
+        struct stack_options options = {
+            .config = nic,
+            .port = network->port,
+            .queue = (uint16_t)i,
+            .now_ns = now_ns,
+        };
+        if (getrandom(options.secret, sizeof(options.secret), 0) != sizeof(options.secret)) {
+            return error_set(error, -EIO, "no random bytes: %s", strerror(errno));
+        }
+        const int status = stack_create(&options, &network->stacks[i], error);
+        if (status != 0) {
+            return status;
+        }
+        network->stack_count++;
+    }
+    return 0;
+}
+
+int network_open(const struct appliance_config *config, uint32_t queue_count, uint64_t now_ns,
+                 struct network **out, struct error *error)
+{
+    ASSERT(queue_count > 0 && queue_count <= NETWORK_QUEUES_MAX);
+    struct nic_config nic;
+    struct network *network = calloc(1, sizeof(*network));
+    *out = network;
+    if (network == NULL) {
+        return error_set(error, -ENOMEM, "out of memory");
+    }
+    int status = nic_settings(config, queue_count, &nic, error);
+    if (status == 0) {
+        status = open_eal(network, config, error);
+    }
+    if (status == 0) {
+        status = port_create(&nic, &network->port, error);
+    }
+    if (status == 0) {
+        status = open_stacks(network, &nic, now_ns, error);
+    }
+    return status;
+}
+
+void network_close(struct network *network)
+{
+    if (network == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < network->stack_count; i++) {
+        stack_destroy(network->stacks[i]);
+    }
+    port_destroy(network->port);
+    if (network->has_eal) {
+        port_eal_fini();
+    }
+    free(network);
+}
+
+struct stack *network_stack(struct network *network, uint32_t queue)
+{
+    ASSERT(queue < network->stack_count);
+    return network->stacks[queue];
+}
+
+struct stream *network_connect(void *stack, uint32_t ip4, uint16_t port, uint64_t now_ns)
+{
+    struct stream *stream = NULL;
+    return stack_connect(stack, ip4, port, now_ns, &stream) == 0 ? stream : NULL;
+}
+
+int network_parse_address(const char *text, size_t bytes, struct kafka_address *out)
+{
+    const char *colon = memrchr(text, ':', bytes);
+    if (colon == NULL || colon == text || (size_t)(colon - text) >= sizeof(out->host)) {
+        return -EINVAL;
+    }
+    uint32_t port = 0;
+    for (const char *at = colon + 1; at < text + bytes; at++) {
+        if (*at < '0' || *at > '9' || port > 65535) {
+            return -EINVAL;
+        }
+        port = port * 10 + (uint32_t)(*at - '0');
+    }
+    if (port == 0 || port > 65535) {
+        return -EINVAL;
+    }
+    memset(out, 0, sizeof(*out));
+    memcpy(out->host, text, (size_t)(colon - text));
+    out->port = (uint16_t)port;
+    return 0;
+}
+
+static int add_map_row(const char *item, struct kafka_config *out, struct error *error)
+{
+    const char *equals = strchr(item, '=');
+    struct kafka_address dialled;
+    struct kafka_address_map *row = &out->address_map[out->address_map_count];
+    if (equals == NULL || out->address_map_count == KAFKA_ADDRESS_MAP_MAX ||
+        network_parse_address(item, (size_t)(equals - item), &row->advertised) != 0 ||
+        network_parse_address(equals + 1, strlen(equals + 1), &dialled) != 0 ||
+        nic_ip4_parse(dialled.host, &row->ip4) != 0) {
+        (void)error_set(error, -EINVAL, "found %s, want host:port=a.b.c.d:port", item);
+        return name_key(error, "kafka.addresses");
+    }
+    row->port = dialled.port;
+    out->address_map_count++;
+    return 0;
+}
+
+static bool is_mapped(const struct kafka_config *config, const struct kafka_address *address)
+{
+    uint32_t ip4 = 0;
+    if (nic_ip4_parse(address->host, &ip4) == 0) {
+        return true;
+    }
+    for (uint32_t i = 0; i < config->address_map_count; i++) {
+        const struct kafka_address *row = &config->address_map[i].advertised;
+        if (strcmp(row->host, address->host) == 0 &&
+            (row->port == 0 || row->port == address->port)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Asks the system's resolver for a host that the map does not know, and adds what it says. */
+static int resolve(const struct kafka_address *address, struct kafka_config *out,
+                   struct error *error)
+{
+    const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    if (is_mapped(out, address)) {
+        return 0;
+    }
+    if (out->address_map_count == KAFKA_ADDRESS_MAP_MAX ||
+        getaddrinfo(address->host, NULL, &hints, &found) != 0) {
+        return error_set(error, -ENOENT,
+                         "host %s is not known: give its address in the appliance file, "
+                         "kafka.addresses: [\"%s:%u=a.b.c.d:%u\"]",
+                         address->host, address->host, address->port, address->port);
+    }
+    struct sockaddr_in first;
+    memcpy(&first, found->ai_addr, sizeof(first));
+    freeaddrinfo(found);
+    out->address_map[out->address_map_count++] = (struct kafka_address_map){
+        .advertised = *address,
+        .ip4 = ntohl(first.sin_addr.s_addr),
+        .port = address->port,
+    };
+    return 0;
+}
+
+static int add_bootstrap(const char *text, size_t bytes, const char *key, struct kafka_config *out,
+                         struct error *error)
+{
+    struct kafka_address address;
+    if (network_parse_address(text, bytes, &address) != 0) {
+        (void)error_set(error, -EINVAL, "found %.*s, want host:port", (int)bytes, text);
+        return name_key(error, key);
+    }
+    if (out->bootstrap_count < KAFKA_BOOTSTRAP_MAX) {
+        out->bootstrap[out->bootstrap_count++] = address;
+    }
+    return resolve(&address, out, error);
+}
+
+static int add_servers(const char *servers, struct kafka_config *out, struct error *error)
+{
+    int status = 0;
+    while (servers != NULL && *servers != '\0' && status == 0) {
+        const size_t bytes = strcspn(servers, ",");
+        status = add_bootstrap(servers, bytes, "properties.bootstrap.servers", out, error);
+        servers += bytes + (servers[bytes] == ',' ? 1 : 0);
+    }
+    return status;
+}
+
+static void set_sizes(const struct appliance_config *config, struct kafka_config *out)
+{
+    (void)snprintf(out->client_id, sizeof(out->client_id), "%s", config->kafka.client_id);
+    out->stream_receive_bytes = (uint32_t)(config->nic.connection_receive_kib << 10);
+    out->fetch_bytes_max = (uint32_t)(config->kafka.fetch_max_kib << 10);
+    out->fetch_partition_bytes_max = out->fetch_bytes_max;
+    out->fetch_wait_ms = (uint32_t)config->kafka.fetch_wait_ms;
+    out->request_timeout_ms = (uint32_t)config->kafka.request_timeout_ms;
+    out->produce_batch_bytes = (uint32_t)(config->kafka.produce_batch_kib << 10);
+    out->produce_codec = config->kafka.produce_lz4 ? KAFKA_CODEC_LZ4 : KAFKA_CODEC_NONE;
+}
+
+int network_kafka_config(const struct appliance_config *config, const char *servers,
+                         struct kafka_config *out, struct error *error)
+{
+    kafka_config_init(out);
+    set_sizes(config, out);
+    int status = 0;
+    for (uint32_t i = 0; i < config->kafka.addresses.count && status == 0; i++) {
+        status = add_map_row(config->kafka.addresses.items[i], out, error);
+    }
+    for (uint32_t i = 0; i < config->kafka.bootstrap.count && status == 0; i++) {
+        const char *item = config->kafka.bootstrap.items[i];
+        status = add_bootstrap(item, strlen(item), "kafka.bootstrap", out, error);
+    }
+    if (status == 0 && config->kafka.bootstrap.count == 0) {
+        status = add_servers(servers, out, error);
+    }
+    if (status == 0 && out->bootstrap_count == 0) {
+        (void)error_set(error, -EINVAL, "no broker is given, here or in the script");
+        return name_key(error, "kafka.bootstrap");
+    }
+    return status;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The box's side of the network, made from the appliance file: DPDK, the port, one TCP/IP stack a
+ * queue, and the settings of Kafka clients that connect over them. Everything is made before lanes
+ * run; a stack then belongs to its lane. Control thread only, but for network_connect. */
+#pragma once
+
+#include "base.h"
+#include "control/config.h"
+#include "dataplane/kafka/client.h"
+#include "nic/stack.h"
+
+#define NETWORK_QUEUES_MAX CONFIG_CORES_MAX
+
+struct network;
+
+/* Brings up DPDK, the device and its stacks.
+ * config       borrowed for the call
+ * queue_count  lanes that talk to the network, 1 to NETWORK_QUEUES_MAX
+ * out          closed by network_close, also after a failure */
+int network_open(const struct appliance_config *config, uint32_t queue_count, uint64_t now_ns,
+                 struct network **out, struct error *error);
+
+/* Takes everything down again. NULL is fine; no lane runs any more. */
+void network_close(struct network *network);
+
+/* The stack of a queue.
+ * returns  borrowed; used by the queue's lane only */
+struct stack *network_stack(struct network *network, uint32_t queue);
+
+/* Fills in the settings of a Kafka client: addresses, sizes and times of the appliance file.
+ * servers  the script's properties.bootstrap.servers; the file's kafka.bootstrap goes before it
+ * out      a client's config, to be refined by the caller
+ * returns  0, -EINVAL for an address that is none (error names the key), -ENOENT for a host name
+ *          that neither kafka.addresses nor the resolver knows */
+int network_kafka_config(const struct appliance_config *config, const char *servers,
+                         struct kafka_config *out, struct error *error);
+
+/* A kafka_connector's connect over a stack (the context).
+ * threads  the stack's lane only */
+struct stream *network_connect(void *stack, uint32_t ip4, uint16_t port, uint64_t now_ns);
+
+/* Splits "host:port".
+ * returns  0 or -EINVAL */
+int network_parse_address(const char *text, size_t bytes, struct kafka_address *out);

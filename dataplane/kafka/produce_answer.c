@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What becomes of batches: answers, losses, splits, and the producer's id and epoch.
+ *
+ * A code falls into one of five classes: done (0, and 46: a duplicate from long ago), again (the
+ * same bytes later), refused (the batch is split until the guilty records stand alone and are
+ * dropped), sequence (45, 59, 47: expected while something before it is missing, else the epoch is
+ * bumped), and final (the sink fails). */
+#include "dataplane/kafka/error_code.h"
+#include "dataplane/kafka/produce.h"
+
+#define INIT_VERSION        3
+#define TOPIC_BYTES_MIN     6
+#define PARTITION_BYTES     30
+#define TRANSACTION_TIMEOUT 60000
+
+static struct kafka_event event_of(const struct kafka_produce *produce,
+                                   const struct kafka_sink *sink, enum kafka_event_code code,
+                                   int16_t error_code)
+{
+    return (struct kafka_event){.code = code,
+                                .topic_index = (int32_t)sink->topic_index,
+                                .partition = sink->partition,
+                                .error_code = error_code,
+                                .at_ns = produce->now_ns};
+}
+
+static const char *topic_name(const struct kafka_produce *produce, const struct kafka_sink *sink)
+{
+    return produce->core->metadata.topics[sink->topic_index].name;
+}
+
+void kafka_produce_land(struct kafka_produce *produce, struct kafka_sink *sink,
+                        struct kafka_out_batch *batch)
+{
+    ASSERT(batch->is_in_flight);
+    ASSERT(sink->in_flight_count > 0 && produce->flight_count > 0);
+    batch->is_in_flight = false;
+    sink->in_flight_count--;
+    produce->flight_count--;
+    produce->unsent_count++;
+}
+
+static void count_lost(struct kafka_produce *produce, struct kafka_sink *sink,
+                       const struct kafka_out_batch *batch)
+{
+    uint32_t records = (uint32_t)batch->builder.record_count;
+    ASSERT(produce->pending_count >= records);
+    sink->lost_count += records;
+    produce->pending_count -= records;
+    produce->unsent_count--;
+    produce->core->counters.records_lost += records;
+}
+
+static void put_free(struct kafka_produce *produce, uint32_t index)
+{
+    struct kafka_out_batch *batch = &produce->batches[index];
+    ASSERT(!batch->is_in_flight);
+    uint32_t *head = batch->is_large ? &produce->free_large : &produce->free_small;
+    batch->state = KAFKA_OUT_FREE;
+    batch->next = *head;
+    *head = index;
+}
+
+void kafka_produce_release(struct kafka_produce *produce, struct kafka_sink *sink)
+{
+    while (sink->head != KAFKA_NO_BATCH) {
+        uint32_t index = sink->head;
+        struct kafka_out_batch *batch = &produce->batches[index];
+        if (batch->is_in_flight || !(batch->is_acked || sink->is_failed)) {
+            return;
+        }
+        if (!batch->is_acked) {
+            count_lost(produce, sink, batch);
+        }
+        sink->head = batch->next;
+        sink->tail = sink->head == KAFKA_NO_BATCH ? KAFKA_NO_BATCH : sink->tail;
+        sink->batch_count--;
+        put_free(produce, index);
+    }
+    ASSERT(sink->batch_count == 0);
+}
+
+void kafka_produce_fail(struct kafka_produce *produce, struct kafka_sink *sink, int16_t code)
+{
+    if (sink->is_failed) {
+        return;
+    }
+    sink->is_failed = true;
+    sink->error_code = code;
+    struct kafka_event event = event_of(produce, sink, KAFKA_EVENT_PRODUCE_FAILED, code);
+    kafka_events_push(&produce->core->events, &event, "%.100s-%d: the broker refuses records: %s",
+                      topic_name(produce, sink), sink->partition, kafka_error_name(code));
+    kafka_produce_release(produce, sink);
+}
+
+static void acknowledge(struct kafka_produce *produce, struct kafka_sink *sink,
+                        struct kafka_out_batch *batch, int64_t base_offset)
+{
+    uint32_t records = (uint32_t)batch->builder.record_count;
+    ASSERT(produce->pending_count >= records);
+    ASSERT(produce->unsent_count > 0);
+    batch->is_acked = true;
+    batch->is_uncertain = false;
+    produce->unsent_count--;
+    produce->pending_count -= records;
+    sink->acked_count += records;
+    sink->fail_count = 0;
+    produce->core->counters.records_acked += records;
+    if (base_offset >= 0) {
+        sink->last_acked_offset = base_offset + records - 1;
+    }
+    kafka_produce_release(produce, sink);
+}
+
+/* Tells whether something older than a batch is still without an answer or to be sent again. */
+static bool has_older(const struct kafka_produce *produce, const struct kafka_sink *sink,
+                      const struct kafka_out_batch *batch)
+{
+    for (uint32_t i = sink->head; i != KAFKA_NO_BATCH; i = produce->batches[i].next) {
+        if (&produce->batches[i] == batch) {
+            return false;
+        }
+        if (!produce->batches[i].is_acked) {
+            return true;
+        }
+    }
+    ASSERT(false);
+}
+
+static void recover(struct kafka_produce *produce, struct kafka_sink *sink, int16_t code)
+{
+    sink->is_recovering = true;
+    sink->fail_count++;
+    sink->retry_at_ns = kafka_core_retry_at(produce->core, sink->fail_count, produce->now_ns);
+    if (kafka_error_wants_metadata(code)) {
+        kafka_core_want_metadata(produce->core);
+    }
+}
+
+/* A gap that no batch of ours explains: KIP-360 starts the sequences anew under a higher epoch. */
+static void want_epoch(struct kafka_produce *produce, int16_t code)
+{
+    if (produce->state == KAFKA_PRODUCER_READY) {
+        produce->state = KAFKA_PRODUCER_BUMP;
+    }
+    if (code == KAFKA_ERROR_INVALID_PRODUCER_EPOCH) {
+        /* Somebody holds a higher epoch of our id: bumping ours is refused, a new id is not. */
+        produce->producer_id = -1;
+        produce->producer_epoch = -1;
+    }
+}
+
+static void answer_sequence(struct kafka_produce *produce, struct kafka_sink *sink,
+                            struct kafka_out_batch *batch, int16_t code)
+{
+    batch->is_uncertain = false;
+    bool is_expected = has_older(produce, sink, batch);
+    recover(produce, sink, code);
+    sink->retry_at_ns = is_expected ? sink->retry_at_ns : 0;
+    if (!is_expected) {
+        want_epoch(produce, code);
+    }
+}
+
+enum answer {
+    ANSWER_DONE = 0,
+    ANSWER_AGAIN,       /* and it may be in the log */
+    ANSWER_AGAIN_CLEAN, /* and it is not */
+    ANSWER_REFUSED,
+    ANSWER_SEQUENCE,
+    ANSWER_FINAL,
+};
+
+static enum answer classify(int16_t code)
+{
+    switch (code) {
+    case KAFKA_ERROR_NONE:
+    case KAFKA_ERROR_DUPLICATE_SEQUENCE_NUMBER:
+        return ANSWER_DONE;
+    case KAFKA_ERROR_MESSAGE_TOO_LARGE:
+    case KAFKA_ERROR_RECORD_LIST_TOO_LARGE:
+    case KAFKA_ERROR_INVALID_TIMESTAMP:
+    case KAFKA_ERROR_INVALID_RECORD:
+        return ANSWER_REFUSED;
+    case KAFKA_ERROR_OUT_OF_ORDER_SEQUENCE_NUMBER:
+    case KAFKA_ERROR_UNKNOWN_PRODUCER_ID:
+    case KAFKA_ERROR_INVALID_PRODUCER_EPOCH:
+        return ANSWER_SEQUENCE;
+    case KAFKA_ERROR_TOPIC_AUTHORIZATION_FAILED:
+    case KAFKA_ERROR_CLUSTER_AUTHORIZATION_FAILED:
+    case KAFKA_ERROR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+    case KAFKA_ERROR_INVALID_TOPIC:
+    case KAFKA_ERROR_INVALID_REQUIRED_ACKS:
+    case KAFKA_ERROR_UNSUPPORTED_FOR_MESSAGE_FORMAT:
+    case KAFKA_ERROR_UNSUPPORTED_COMPRESSION_TYPE:
+    case KAFKA_ERROR_UNSUPPORTED_VERSION:
+    case KAFKA_ERROR_PRODUCER_FENCED:
+        return ANSWER_FINAL;
+    case KAFKA_ERROR_CORRUPT_MESSAGE:
+    case KAFKA_ERROR_UNKNOWN_TOPIC_OR_PARTITION:
+    case KAFKA_ERROR_LEADER_NOT_AVAILABLE:
+    case KAFKA_ERROR_NOT_LEADER_OR_FOLLOWER:
+    case KAFKA_ERROR_NOT_ENOUGH_REPLICAS:
+    case KAFKA_ERROR_FENCED_LEADER_EPOCH:
+    case KAFKA_ERROR_UNKNOWN_LEADER_EPOCH:
+    case KAFKA_ERROR_THROTTLING_QUOTA_EXCEEDED:
+        return ANSWER_AGAIN_CLEAN;
+    default:
+        return ANSWER_AGAIN;
+    }
+}
+
+void kafka_produce_answer(struct kafka_produce *produce, struct kafka_sink *sink,
+                          uint32_t batch_index, int16_t code, int64_t base_offset)
+{
+    struct kafka_out_batch *batch = &produce->batches[batch_index];
+    enum answer answer = classify(code);
+    kafka_produce_land(produce, sink, batch);
+    if (answer == ANSWER_DONE) {
+        acknowledge(produce, sink, batch, base_offset);
+        return;
+    }
+    produce->core->counters.produce_errors++;
+    switch (answer) {
+    case ANSWER_AGAIN_CLEAN:
+        batch->is_uncertain = false;
+        recover(produce, sink, code);
+        return;
+    case ANSWER_REFUSED:
+        batch->is_uncertain = false;
+        batch->refusal = code;
+        sink->is_recovering = true;
+        return;
+    case ANSWER_SEQUENCE:
+        answer_sequence(produce, sink, batch, code);
+        return;
+    case ANSWER_FINAL:
+        batch->is_uncertain = false;
+        kafka_produce_fail(produce, sink, code);
+        return;
+    default:
+        recover(produce, sink, code);
+        return;
+    }
+}
+
+/* Finds a sink's batch that a request carried. */
+static uint32_t find_batch(const struct kafka_produce *produce, const struct kafka_sink *sink,
+                           uint64_t token)
+{
+    for (uint32_t i = sink->head; i != KAFKA_NO_BATCH; i = produce->batches[i].next) {
+        if (produce->batches[i].is_in_flight && produce->batches[i].token == token) {
+            return i;
+        }
+    }
+    return KAFKA_NO_BATCH;
+}
+
+static struct kafka_sink *find_sink(const struct kafka_produce *produce, struct span topic,
+                                    int32_t partition)
+{
+    uint32_t width = produce->core->config.topic_partitions_max;
+    int32_t topic_index = kafka_metadata_find_topic(&produce->core->metadata, topic);
+    if (topic_index < 0 || partition < 0 || (uint32_t)partition >= width) {
+        return NULL;
+    }
+    int32_t index = produce->sink_of[(size_t)topic_index * width + (uint32_t)partition];
+    return index < 0 ? NULL : &produce->sinks[index];
+}
+
+static void take_partition(struct kafka_produce *produce, uint64_t token, struct span topic,
+                           struct kafka_reader *reader)
+{
+    int32_t partition = kafka_read_i32(reader);
+    int16_t code = kafka_read_i16(reader);
+    int64_t base_offset = kafka_read_i64(reader);
+    (void)kafka_read_i64(reader); /* log append time */
+    (void)kafka_read_i64(reader); /* log start */
+    struct kafka_sink *sink = reader->bad ? NULL : find_sink(produce, topic, partition);
+    uint32_t index = sink == NULL ? KAFKA_NO_BATCH : find_batch(produce, sink, token);
+    if (index != KAFKA_NO_BATCH) {
+        kafka_produce_answer(produce, sink, index, code, base_offset);
+    }
+}
+
+/* response v7: [topic: name, [partition i32, error i16, base offset i64, append time i64, log
+ * start i64]], throttle i32 */
+static bool take_topics(struct kafka_produce *produce, struct kafka_connection *connection)
+{
+    struct kafka_reader reader = kafka_reader_of(kafka_connection_body(connection));
+    uint32_t topic_count = kafka_read_array(&reader, TOPIC_BYTES_MIN);
+    for (uint32_t i = 0; i < topic_count && !reader.bad; i++) {
+        struct span topic = kafka_read_string(&reader);
+        uint32_t count = kafka_read_array(&reader, PARTITION_BYTES);
+        for (uint32_t k = 0; k < count && !reader.bad; k++) {
+            take_partition(produce, connection->held.token, topic, &reader);
+        }
+    }
+    int32_t throttle_ms = kafka_read_i32(&reader);
+    kafka_connection_throttle(connection, throttle_ms, produce->now_ns);
+    return !reader.bad && reader.at == reader.bytes;
+}
+
+bool kafka_produce_take(struct kafka_produce *produce, uint32_t connection_index, uint64_t now_ns)
+{
+    struct kafka_connection *connection = &produce->core->connections[connection_index];
+    ASSERT(connection->held.api == KAFKA_API_PRODUCE);
+    produce->now_ns = now_ns;
+    uint64_t token = connection->held.token;
+    if (!take_topics(produce, connection)) {
+        kafka_connection_fail(connection, "a Produce response that cannot be read");
+        return false;
+    }
+    for (uint32_t i = 0; i < produce->sink_count; i++) {
+        /* An answer that leaves a batch out says nothing about it. */
+        uint32_t index = find_batch(produce, &produce->sinks[i], token);
+        if (index != KAFKA_NO_BATCH) {
+            kafka_produce_answer(produce, &produce->sinks[i], index,
+                                 KAFKA_ERROR_UNKNOWN_SERVER_ERROR, -1);
+        }
+    }
+    kafka_connection_done(connection, now_ns);
+    return true;
+}
+
+void kafka_produce_lost(struct kafka_produce *produce, uint32_t connection_index, uint64_t now_ns)
+{
+    produce->now_ns = now_ns;
+    if (produce->init_on == connection_index) {
+        produce->init_on = KAFKA_NO_CONNECTION;
+    }
+    if (kafka_core_role_of(connection_index) != KAFKA_ROLE_PRODUCE) {
+        return;
+    }
+    for (uint32_t i = 0; i < produce->sink_count; i++) {
+        struct kafka_sink *sink = &produce->sinks[i];
+        if (sink->in_flight_count == 0 || sink->in_flight_on != connection_index) {
+            continue;
+        }
+        for (uint32_t at = sink->head; at != KAFKA_NO_BATCH; at = produce->batches[at].next) {
+            if (produce->batches[at].is_in_flight) {
+                kafka_produce_land(produce, sink, &produce->batches[at]);
+            }
+        }
+        sink->is_recovering = true;
+        kafka_produce_release(produce, sink);
+    }
+}
+
+/* Takes a batch that has no records any more out of the middle of its queue. */
+static void unlink_batch(struct kafka_produce *produce, struct kafka_sink *sink, uint32_t index)
+{
+    uint32_t next = produce->batches[index].next;
+    uint32_t before = KAFKA_NO_BATCH;
+    for (uint32_t i = sink->head; i != index; i = produce->batches[i].next) {
+        ASSERT(i != KAFKA_NO_BATCH);
+        before = i;
+    }
+    if (before == KAFKA_NO_BATCH) {
+        sink->head = next;
+    } else {
+        produce->batches[before].next = next;
+    }
+    if (sink->tail == index) {
+        sink->tail = before;
+    }
+    sink->batch_count--;
+    put_free(produce, index);
+}
+
+/* A record that the broker refuses on its own leaves a hole in the sequence; since it was not
+ * appended, nothing after it was, so what follows may move up. */
+static void drop_record(struct kafka_produce *produce, struct kafka_sink *sink, uint32_t index)
+{
+    struct kafka_out_batch *batch = &produce->batches[index];
+    ASSERT(batch->builder.record_count == 1);
+    int32_t sequence = batch->base_sequence;
+    struct kafka_event event =
+        event_of(produce, sink, KAFKA_EVENT_PRODUCE_RECORD_LOST, batch->refusal);
+    kafka_events_push(&produce->core->events, &event,
+                      "%.100s-%d: a record of %zu bytes is dropped: %s", topic_name(produce, sink),
+                      sink->partition, batch->builder.bytes, kafka_error_name(batch->refusal));
+    count_lost(produce, sink, batch);
+    unlink_batch(produce, sink, index);
+    kafka_produce_renumber(produce, sink, sequence);
+}
+
+/* The batch's records, plain, in the scratch. */
+static struct span plain_records(struct kafka_produce *produce, const struct kafka_batch *batch)
+{
+    size_t bytes = 0;
+    enum kafka_codec_verdict verdict = kafka_codec_decompress(
+        produce->core->codec, batch->codec, batch->records, produce->scratch, &bytes);
+    ASSERT(verdict == KAFKA_CODEC_OK); /* we built it ourselves */
+    return (struct span){.data = produce->scratch.data, .bytes = bytes};
+}
+
+/* Rebuilds some of a batch's records, up to its record `limit`, as a sealed batch; large batches
+ * are left plain, for the scratch holds their records. */
+static void rebuild(struct kafka_produce *produce, const struct kafka_batch *from,
+                    struct kafka_reader *reader, int64_t limit, struct kafka_out_batch *into)
+{
+    kafka_builder_init(&into->builder, into->buffer);
+    while (reader->at < reader->bytes) {
+        struct kafka_reader at = *reader;
+        struct kafka_batch_record record;
+        bool is_good = kafka_batch_record_next(from, reader, &record);
+        ASSERT(is_good);
+        if (record.offset >= limit) {
+            *reader = at;
+            break;
+        }
+        struct kafka_build_record build = {
+            .key = record.key,
+            .value = record.value,
+            .has_key = record.has_key,
+            .has_value = record.has_value,
+            .timestamp_ms = record.timestamp_ms,
+            .header_count = record.header_count,
+            .encoded_headers = record.headers,
+        };
+        bool fits = kafka_builder_append(&into->builder, &build);
+        ASSERT(fits);
+    }
+    struct kafka_stamp stamp = {.producer_id = produce->producer_id,
+                                .producer_epoch = produce->producer_epoch,
+                                .base_sequence = into->base_sequence};
+    kafka_builder_finish(&into->builder, &stamp, NULL, (struct span_mut){0});
+    into->state = KAFKA_OUT_SEALED;
+    into->refusal = 0;
+}
+
+bool kafka_produce_split(struct kafka_produce *produce, struct kafka_sink *sink, uint32_t index)
+{
+    struct kafka_out_batch *first = &produce->batches[index];
+    ASSERT(first->refusal != 0 && !first->is_in_flight && !first->is_acked);
+    ASSERT(sink->in_flight_count == 0);
+    if (first->builder.record_count == 1) {
+        drop_record(produce, sink, index);
+        return true;
+    }
+    uint32_t second_index = kafka_produce_acquire(produce, first->is_large);
+    if (second_index == KAFKA_NO_BATCH) {
+        return false;
+    }
+    struct kafka_out_batch *second = &produce->batches[second_index];
+    struct kafka_batch batch;
+    enum kafka_batch_verdict verdict = kafka_batch_parse(
+        (struct span){.data = first->builder.data, .bytes = first->builder.bytes}, &batch);
+    ASSERT(verdict == KAFKA_BATCH_OK);
+    struct kafka_reader reader = kafka_reader_of(plain_records(produce, &batch));
+    int32_t half = batch.record_count / 2;
+    second->base_sequence =
+        (int32_t)(((uint32_t)first->base_sequence + (uint32_t)half) & INT32_MAX);
+    rebuild(produce, &batch, &reader, batch.base_offset + half, first);
+    rebuild(produce, &batch, &reader, INT64_MAX, second);
+    ASSERT(first->builder.record_count + second->builder.record_count == batch.record_count);
+    second->next = first->next;
+    first->next = second_index;
+    sink->tail = sink->tail == index ? second_index : sink->tail;
+    sink->batch_count++;
+    produce->unsent_count++;
+    produce->core->counters.batches_split++;
+    return true;
+}
+
+/* request v3: transactional id compact null, timeout i32, producer id i64, epoch i16, tags */
+static bool send_init(struct kafka_produce *produce, struct kafka_connection *connection)
+{
+    const struct kafka_config *config = &produce->core->config;
+    if (!kafka_connection_speaks(connection, KAFKA_API_INIT_PRODUCER_ID, INIT_VERSION)) {
+        kafka_connection_fail(connection, "the broker does not speak InitProducerId v3");
+        return false;
+    }
+    struct kafka_writer writer =
+        kafka_connection_begin(connection, KAFKA_API_INIT_PRODUCER_ID, INIT_VERSION);
+    kafka_write_compact_string(&writer, (struct span){0});
+    kafka_write_i32(&writer, TRANSACTION_TIMEOUT);
+    kafka_write_i64(&writer, produce->producer_id);
+    kafka_write_i16(&writer, produce->producer_epoch);
+    kafka_write_uvarint(&writer, 0);
+    if (!kafka_connection_submit(connection, &writer, 0, config->request_timeout_ms,
+                                 produce->now_ns)) {
+        return false;
+    }
+    produce->init_on = kafka_core_index(produce->core, connection);
+    return true;
+}
+
+uint32_t kafka_produce_poll_id(struct kafka_produce *produce)
+{
+    ASSERT(produce->state != KAFKA_PRODUCER_READY);
+    struct kafka_core *core = produce->core;
+    if (produce->state == KAFKA_PRODUCER_FENCED || produce->init_on != KAFKA_NO_CONNECTION ||
+        produce->flight_count > 0 || produce->init_retry_at_ns > produce->now_ns) {
+        return 0;
+    }
+    uint32_t count = core->metadata.broker_count - core->config.bootstrap_count;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t broker = core->config.bootstrap_count + (produce->init_fail_count + i) % count;
+        struct kafka_connection *connection =
+            kafka_core_ready(core, broker, KAFKA_ROLE_CONTROL, produce->now_ns);
+        if (connection != NULL) {
+            return send_init(produce, connection) ? 1 : 0;
+        }
+    }
+    return 0;
+}
+
+/* Starts every sink anew under the id and epoch that the broker gave. What may be in the log from
+ * before would be there twice; it is counted. */
+static void start_epoch(struct kafka_produce *produce)
+{
+    ASSERT(produce->flight_count == 0);
+    for (uint32_t i = 0; i < produce->sink_count; i++) {
+        struct kafka_sink *sink = &produce->sinks[i];
+        for (uint32_t at = sink->head; at != KAFKA_NO_BATCH; at = produce->batches[at].next) {
+            struct kafka_out_batch *batch = &produce->batches[at];
+            produce->core->counters.batches_maybe_repeated +=
+                batch->is_uncertain && !batch->is_acked;
+        }
+        kafka_produce_renumber(produce, sink, 0);
+    }
+    produce->state = KAFKA_PRODUCER_READY;
+    produce->core->counters.producer_epoch_bumps++;
+    struct kafka_event event = {.code = KAFKA_EVENT_PRODUCER_EPOCH,
+                                .topic_index = -1,
+                                .partition = -1,
+                                .at_ns = produce->now_ns};
+    kafka_events_push(&produce->core->events, &event, "producer id %lld, epoch %d",
+                      (long long)produce->producer_id, produce->producer_epoch);
+}
+
+static void init_failed(struct kafka_produce *produce, int16_t code)
+{
+    produce->init_fail_count++;
+    produce->init_retry_at_ns =
+        kafka_core_retry_at(produce->core, produce->init_fail_count, produce->now_ns);
+    struct kafka_event event = {.code = KAFKA_EVENT_REQUEST_REFUSED,
+                                .topic_index = -1,
+                                .partition = -1,
+                                .error_code = code,
+                                .at_ns = produce->now_ns};
+    kafka_events_push(&produce->core->events, &event, "InitProducerId: %s", kafka_error_name(code));
+    if (code == KAFKA_ERROR_PRODUCER_FENCED || code == KAFKA_ERROR_INVALID_PRODUCER_EPOCH ||
+        code == KAFKA_ERROR_UNKNOWN_PRODUCER_ID) {
+        produce->producer_id = -1;
+        produce->producer_epoch = -1;
+    }
+    if (code == KAFKA_ERROR_CLUSTER_AUTHORIZATION_FAILED) {
+        produce->state = KAFKA_PRODUCER_FENCED;
+        for (uint32_t i = 0; i < produce->sink_count; i++) {
+            kafka_produce_fail(produce, &produce->sinks[i], code);
+        }
+    }
+}
+
+bool kafka_produce_take_id(struct kafka_produce *produce, uint32_t connection_index,
+                           uint64_t now_ns)
+{
+    struct kafka_connection *connection = &produce->core->connections[connection_index];
+    struct kafka_reader reader = kafka_reader_of(kafka_connection_body(connection));
+    int32_t throttle_ms = kafka_read_i32(&reader);
+    int16_t code = kafka_read_i16(&reader);
+    int64_t producer_id = kafka_read_i64(&reader);
+    int16_t epoch = kafka_read_i16(&reader);
+    kafka_read_tags(&reader);
+    produce->now_ns = now_ns;
+    ASSERT(produce->init_on == connection_index);
+    if (reader.bad || (code == 0 && (producer_id < 0 || epoch < 0))) {
+        kafka_connection_fail(connection, "an InitProducerId response that cannot be read");
+        return false;
+    }
+    produce->init_on = KAFKA_NO_CONNECTION;
+    kafka_connection_throttle(connection, throttle_ms, now_ns);
+    kafka_connection_done(connection, now_ns);
+    if (code != 0) {
+        init_failed(produce, code);
+        return true;
+    }
+    produce->init_fail_count = 0;
+    produce->producer_id = producer_id;
+    produce->producer_epoch = epoch;
+    start_epoch(produce);
+    return true;
+}

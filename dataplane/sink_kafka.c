@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See sink_kafka.h. */
+#include "dataplane/sink_kafka.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define HEADERS_MAX  16 /* of one written record */
+#define STICKY_COUNT 64 /* records without key that go to one partition before the next */
+
+#define INDEX_NONE UINT32_MAX
+
+struct topic {
+    uint32_t client_index;
+    uint32_t partition_count; /* 0 until known */
+    uint32_t *sinks;          /* by partition: index of the client, INDEX_NONE not open */
+    uint32_t sticky;
+    uint32_t sticky_left;
+};
+
+struct sink_kafka {
+    struct record_sink records; /* first: the runtime sees this */
+    struct kafka_client *client;
+    uint32_t topic_count;
+    struct topic topics[SINK_KAFKA_TOPICS_MAX];
+};
+
+uint32_t sink_kafka_hash(struct span key)
+{
+    const uint32_t multiplier = 0x5bd1e995;
+    uint32_t hash = 0x9747b28c ^ (uint32_t)key.bytes;
+    size_t i = 0;
+    for (; i + 4 <= key.bytes; i += 4) {
+        uint32_t word;
+        memcpy(&word, key.data + i, sizeof(word));
+        word *= multiplier;
+        word ^= word >> 24;
+        word *= multiplier;
+        hash = (hash * multiplier) ^ word;
+    }
+    if (i < key.bytes) {
+        for (size_t rest = key.bytes - i; rest > 0; rest--) {
+            hash ^= (uint32_t)key.data[i + rest - 1] << (8 * (rest - 1));
+        }
+        hash *= multiplier;
+    }
+    hash ^= hash >> 13;
+    hash *= multiplier;
+    hash ^= hash >> 15;
+    return hash & 0x7fffffff;
+}
+
+static bool learn_partitions(struct sink_kafka *sink, struct topic *topic)
+{
+    const int32_t count = kafka_client_partition_count(sink->client, topic->client_index);
+    if (count <= 0) {
+        return false;
+    }
+    topic->partition_count =
+        count > SINK_KAFKA_PARTITIONS_MAX ? SINK_KAFKA_PARTITIONS_MAX : (uint32_t)count;
+    return true;
+}
+
+static uint32_t choose(struct topic *topic, int32_t wanted, const struct record *record)
+{
+    if (wanted >= 0) {
+        return (uint32_t)wanted % topic->partition_count;
+    }
+    if (!record->key_is_null) {
+        return sink_kafka_hash(record->key) % topic->partition_count;
+    }
+    if (topic->sticky_left == 0) {
+        topic->sticky = (topic->sticky + 1) % topic->partition_count;
+        topic->sticky_left = STICKY_COUNT;
+    }
+    topic->sticky_left--;
+    return topic->sticky;
+}
+
+static uint32_t copy_headers(const struct record *record, struct kafka_header *into)
+{
+    const uint32_t count = record->header_count < HEADERS_MAX ? record->header_count : HEADERS_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        into[i] = (struct kafka_header){
+            .key = record->headers[i].name,
+            .value = record->headers[i].value,
+            .has_value = !record->headers[i].value_is_null,
+        };
+    }
+    return count;
+}
+
+static enum record_sink_verdict verdict_of(enum kafka_append append)
+{
+    switch (append) {
+    case KAFKA_APPEND_OK:
+        return RECORD_SINK_OK;
+    case KAFKA_APPEND_TOO_LARGE:
+        return RECORD_SINK_TOO_LARGE;
+    default: /* a failed sink is seen through sink_kafka_has_failed, which ends the job */
+        return RECORD_SINK_FULL;
+    }
+}
+
+static enum record_sink_verdict sink_kafka_append(struct record_sink *self, uint32_t number,
+                                                  int32_t wanted, const struct record *record)
+{
+    struct sink_kafka *sink = (struct sink_kafka *)self;
+    ASSERT(number < sink->topic_count);
+    struct topic *topic = &sink->topics[number];
+    struct kafka_header headers[HEADERS_MAX];
+    if (topic->partition_count == 0 && !learn_partitions(sink, topic)) {
+        return RECORD_SINK_FULL;
+    }
+    const uint32_t partition = choose(topic, wanted, record);
+    uint32_t *index = &topic->sinks[partition];
+    if (*index == INDEX_NONE &&
+        !kafka_client_sink(sink->client, topic->client_index, (int32_t)partition, index)) {
+        *index = INDEX_NONE;
+        return RECORD_SINK_FULL;
+    }
+    const struct kafka_produce_record produced = {
+        .key = record->key,
+        .value = record->value,
+        .has_key = !record->key_is_null,
+        .has_value = !record->value_is_null,
+        .headers = headers,
+        .header_count = copy_headers(record, headers),
+        .timestamp_ms = record->timestamp_ms,
+    };
+    return verdict_of(kafka_client_append(sink->client, *index, &produced));
+}
+
+static uint32_t sink_kafka_poll(struct record_sink *self, uint64_t now_ns)
+{
+    return kafka_client_poll(((struct sink_kafka *)self)->client, now_ns);
+}
+
+static bool sink_kafka_flushed(struct record_sink *self)
+{
+    return kafka_client_pending(((struct sink_kafka *)self)->client) == 0;
+}
+
+static const struct record_sink_ops sink_kafka_ops = {
+    .append = sink_kafka_append,
+    .poll = sink_kafka_poll,
+    .flushed = sink_kafka_flushed,
+};
+
+static int add_topic(struct sink_kafka *sink, const char *name, struct error *error)
+{
+    struct topic *topic = &sink->topics[sink->topic_count];
+    topic->sinks = malloc(SINK_KAFKA_PARTITIONS_MAX * sizeof(*topic->sinks));
+    if (topic->sinks == NULL) {
+        return error_set(error, -ENOMEM, "out of memory");
+    }
+    sink->topic_count++;
+    for (uint32_t i = 0; i < SINK_KAFKA_PARTITIONS_MAX; i++) {
+        topic->sinks[i] = INDEX_NONE;
+    }
+    if (!kafka_client_topic(sink->client, name, &topic->client_index)) {
+        return error_set(error, -EINVAL, "%s is no legal topic name, or there are too many", name);
+    }
+    return 0;
+}
+
+int sink_kafka_create(struct kafka_client *client, const char *const *topics, uint32_t topic_count,
+                      struct sink_kafka **out, struct error *error)
+{
+    ASSERT(client != NULL);
+    *out = NULL;
+    if (topic_count > SINK_KAFKA_TOPICS_MAX) {
+        return error_set(error, -E2BIG, "%u topics are written, at most %u", topic_count,
+                         SINK_KAFKA_TOPICS_MAX);
+    }
+    struct sink_kafka *sink = calloc(1, sizeof(*sink));
+    if (sink == NULL) {
+        return error_set(error, -ENOMEM, "out of memory");
+    }
+    sink->records.ops = &sink_kafka_ops;
+    sink->client = client;
+    int status = 0;
+    for (uint32_t i = 0; i < topic_count && status == 0; i++) {
+        status = add_topic(sink, topics[i], error);
+    }
+    if (status != 0) {
+        sink_kafka_destroy(sink);
+        return status;
+    }
+    *out = sink;
+    return 0;
+}
+
+void sink_kafka_destroy(struct sink_kafka *sink)
+{
+    if (sink == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < sink->topic_count; i++) {
+        free(sink->topics[i].sinks);
+    }
+    free(sink);
+}
+
+struct record_sink *sink_kafka_records(struct sink_kafka *sink)
+{
+    return &sink->records;
+}
+
+/* Visits the open partitions; stops where visit says so. */
+static bool find_status(const struct sink_kafka *sink, uint64_t *lost, int16_t *failed_code)
+{
+    bool failed = false;
+    for (uint32_t i = 0; i < sink->topic_count; i++) {
+        const struct topic *topic = &sink->topics[i];
+        for (uint32_t p = 0; p < topic->partition_count; p++) {
+            struct kafka_sink_status status;
+            if (topic->sinks[p] == INDEX_NONE) {
+                continue;
+            }
+            kafka_client_sink_status(sink->client, topic->sinks[p], &status);
+            *lost += status.lost_count;
+            if (status.is_failed) {
+                failed = true;
+                *failed_code = status.error_code;
+            }
+        }
+    }
+    return failed;
+}
+
+uint64_t sink_kafka_lost(const struct sink_kafka *sink)
+{
+    uint64_t lost = 0;
+    int16_t code = 0;
+    (void)find_status(sink, &lost, &code);
+    return lost;
+}
+
+bool sink_kafka_has_failed(const struct sink_kafka *sink, int16_t *error_code)
+{
+    uint64_t lost = 0;
+    return find_status(sink, &lost, error_code);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kafka as a record sink: the topics that one transmit lane writes, over its Kafka client. Where a
+ * record names no partition, one is chosen as Kafka's default partitioner does: by the murmur2 hash
+ * of the key, without a key one partition after another, a batch's worth each (sticky).
+ *
+ * Limits: SINK_KAFKA_TOPICS_MAX topics, SINK_KAFKA_PARTITIONS_MAX partitions each. */
+#pragma once
+
+#include "base.h"
+#include "dataplane/kafka/client.h"
+#include "dataplane/record.h"
+
+#define SINK_KAFKA_TOPICS_MAX     256
+#define SINK_KAFKA_PARTITIONS_MAX 1024
+
+struct sink_kafka;
+
+/* Makes a sink.
+ * client   borrowed; polled here
+ * topics   topic_count names, numbered as record_sink_append's topic
+ * out      freed by sink_kafka_destroy
+ * threads  control */
+int sink_kafka_create(struct kafka_client *client, const char *const *topics, uint32_t topic_count,
+                      struct sink_kafka **out, struct error *error);
+
+/* Frees it; the client stays. NULL is fine.
+ * threads  control, when the lane has stopped */
+void sink_kafka_destroy(struct sink_kafka *sink);
+
+/* The seam that the runtime writes to.
+ * returns  borrowed, lives as long as the sink
+ * threads  any */
+struct record_sink *sink_kafka_records(struct sink_kafka *sink);
+
+/* Tells how many records the cluster has lost or refused.
+ * threads  owning lane only */
+uint64_t sink_kafka_lost(const struct sink_kafka *sink);
+
+/* Tells whether a partition takes no more records, and why.
+ * threads  owning lane only */
+bool sink_kafka_has_failed(const struct sink_kafka *sink, int16_t *error_code);
+
+/* Kafka's murmur2 over a key, made positive, as the default partitioner uses it.
+ * threads  any
+ * source   org.apache.kafka.common.utils.Utils.murmur2 */
+uint32_t sink_kafka_hash(struct span key);

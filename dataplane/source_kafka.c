@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See source_kafka.h. The client pulls all records of one batch; here they get their headers and
+ * the news of their partition (caught up, ended), which also goes up alone when there are no
+ * records. */
+#include "dataplane/source_kafka.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A partition that this lane reads. */
+struct partition {
+    uint32_t topic;
+    uint32_t number;
+    uint32_t client_index;
+    bool told_caught_up;
+    bool told_ended;
+    bool is_paused;
+};
+
+struct source_kafka {
+    struct record_source records; /* first: the runtime sees this */
+    struct kafka_client *client;
+    const struct plan_source *plan;
+    uint32_t lane_index;
+    uint32_t lane_count;
+    const struct source_kafka_position *positions;
+    uint32_t position_count;
+    uint32_t *topic_indexes; /* of the client, by topic of the plan */
+    bool *topic_assigned;
+    uint32_t topics_left;
+    struct partition *partitions; /* SOURCE_KAFKA_PARTITIONS_MAX */
+    uint32_t partition_count;
+    uint32_t *partition_of_source; /* by the client's source index */
+    uint32_t turn;                 /* where the search for news goes on */
+    bool told_none;                /* said that this lane has no partition */
+    struct kafka_record pulled[SOURCE_KAFKA_RECORDS];
+    struct record shown[SOURCE_KAFKA_RECORDS];
+    struct record_header headers[SOURCE_KAFKA_HEADERS];
+};
+
+static enum kafka_end end_of(const struct source_kafka *source, uint32_t partition, int64_t *value)
+{
+    const struct plan_source *plan = source->plan;
+    switch (plan->bounded) {
+    case PLAN_BOUNDED_LATEST:
+        return KAFKA_END_LATEST;
+    case PLAN_BOUNDED_TIMESTAMP:
+        *value = plan->bounded_timestamp_ms;
+        return KAFKA_END_TIMESTAMP;
+    case PLAN_BOUNDED_SPECIFIC:
+        for (uint32_t i = 0; i < plan->bounded_offset_count; i++) {
+            if (plan->bounded_offsets[i].partition == partition) {
+                *value = plan->bounded_offsets[i].offset;
+                return KAFKA_END_OFFSET;
+            }
+        }
+        return KAFKA_END_NONE;
+    default:
+        return KAFKA_END_NONE;
+    }
+}
+
+static enum kafka_start start_at_group(const struct source_kafka *source, uint32_t topic,
+                                       uint32_t partition, int64_t *value)
+{
+    for (uint32_t i = 0; i < source->position_count; i++) {
+        if (source->positions[i].topic == topic && source->positions[i].partition == partition) {
+            *value = source->positions[i].offset;
+            return KAFKA_START_OFFSET;
+        }
+    }
+    return KAFKA_START_EARLIEST;
+}
+
+static enum kafka_start start_of(const struct source_kafka *source, uint32_t topic,
+                                 uint32_t partition, int64_t *value)
+{
+    const struct plan_source *plan = source->plan;
+    switch (plan->startup) {
+    case PLAN_STARTUP_LATEST:
+        return KAFKA_START_LATEST;
+    case PLAN_STARTUP_TIMESTAMP:
+        *value = plan->startup_timestamp_ms;
+        return KAFKA_START_TIMESTAMP;
+    case PLAN_STARTUP_SPECIFIC:
+        for (uint32_t i = 0; i < plan->startup_offset_count; i++) {
+            if (plan->startup_offsets[i].partition == partition) {
+                *value = plan->startup_offsets[i].offset;
+                return KAFKA_START_OFFSET;
+            }
+        }
+        return KAFKA_START_EARLIEST;
+    case PLAN_STARTUP_GROUP_OFFSETS:
+        return start_at_group(source, topic, partition, value);
+    default:
+        return KAFKA_START_EARLIEST;
+    }
+}
+
+static void assign_partition(struct source_kafka *source, uint32_t topic, uint32_t number)
+{
+    if (source->partition_count == SOURCE_KAFKA_PARTITIONS_MAX) {
+        return;
+    }
+    struct partition *partition = &source->partitions[source->partition_count];
+    *partition = (struct partition){.topic = topic, .number = number};
+    struct kafka_assignment assignment = {
+        .topic_index = source->topic_indexes[topic],
+        .partition = (int32_t)number,
+        .reset = KAFKA_RESET_FAIL,
+    };
+    assignment.start = start_of(source, topic, number, &assignment.start_value);
+    assignment.end = end_of(source, number, &assignment.end_value);
+    if (kafka_client_assign(source->client, &assignment, &partition->client_index)) {
+        ASSERT(partition->client_index < SOURCE_KAFKA_PARTITIONS_MAX);
+        source->partition_of_source[partition->client_index] = source->partition_count;
+        source->partition_count++;
+    }
+}
+
+static void assign_topics(struct source_kafka *source)
+{
+    for (uint32_t i = 0; i < source->plan->topic_count; i++) {
+        const int32_t count =
+            kafka_client_partition_count(source->client, source->topic_indexes[i]);
+        if (source->topic_assigned[i] || count <= 0) {
+            continue;
+        }
+        source->topic_assigned[i] = true;
+        source->topics_left--;
+        for (uint32_t p = source->lane_index; p < (uint32_t)count; p += source->lane_count) {
+            assign_partition(source, i, p);
+        }
+    }
+}
+
+static uint32_t show_headers(struct source_kafka *source, const struct kafka_record *from,
+                             uint32_t used, struct record *into)
+{
+    struct span rest = from->headers;
+    uint32_t left = from->header_count;
+    struct kafka_header header;
+    const uint32_t first = used;
+    while (used < SOURCE_KAFKA_HEADERS && kafka_header_next(&rest, &left, &header)) {
+        source->headers[used++] = (struct record_header){
+            .name = header.key,
+            .value = header.value,
+            .value_is_null = !header.has_value,
+        };
+    }
+    into->headers = source->headers + first;
+    into->header_count = used - first;
+    return used;
+}
+
+static void show_records(struct source_kafka *source, uint32_t count)
+{
+    uint32_t headers = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct kafka_record *from = &source->pulled[i];
+        struct record *into = &source->shown[i];
+        *into = (struct record){
+            .offset = from->offset,
+            .timestamp_ms = from->timestamp_ms,
+            .leader_epoch = from->leader_epoch,
+            .timestamp_type = (uint8_t)from->timestamp_type,
+            .key_is_null = !from->has_key,
+            .value_is_null = !from->has_value,
+            .key = from->key,
+            .value = from->value,
+            .arrival_ns = from->arrival_ns,
+        };
+        if (from->header_count != 0) {
+            headers = show_headers(source, from, headers, into);
+        }
+    }
+}
+
+/* Adds what is new about a partition; true when there is news. */
+static bool add_news(struct source_kafka *source, struct partition *partition,
+                     struct record_batch_view *out)
+{
+    struct kafka_source_status status;
+    kafka_client_source_status(source->client, partition->client_index, &status);
+    const bool ended = status.state == KAFKA_SOURCE_ENDED;
+    out->caught_up = status.is_caught_up && !partition->told_caught_up;
+    out->ended = ended && !partition->told_ended;
+    partition->told_caught_up = status.is_caught_up;
+    partition->told_ended = partition->told_ended || ended;
+    return out->caught_up || out->ended;
+}
+
+static bool poll_news(struct source_kafka *source, struct record_batch_view *out)
+{
+    for (uint32_t i = 0; i < source->partition_count; i++) {
+        const uint32_t at = (source->turn + i) % source->partition_count;
+        struct partition *partition = &source->partitions[at];
+        if (add_news(source, partition, out)) {
+            source->turn = at + 1;
+            out->topic = partition->topic;
+            out->partition = partition->number;
+            out->record_count = 0;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A lane without partitions says so once, for the watermark: nothing will ever come from here. */
+static bool tell_none(struct source_kafka *source, struct record_batch_view *out)
+{
+    if (source->told_none || source->topics_left != 0 || source->partition_count != 0) {
+        return false;
+    }
+    source->told_none = true;
+    *out = (struct record_batch_view){
+        .partition = UINT32_MAX,
+        .caught_up = true,
+        .ended = source->plan->bounded != PLAN_UNBOUNDED,
+    };
+    return true;
+}
+
+static bool source_kafka_poll(struct record_source *self, uint64_t now_ns,
+                              struct record_batch_view *out)
+{
+    struct source_kafka *source = (struct source_kafka *)self;
+    (void)kafka_client_poll(source->client, now_ns);
+    *out = (struct record_batch_view){.records = source->shown};
+    if (source->topics_left != 0) {
+        assign_topics(source);
+    }
+    const uint32_t count = kafka_client_pull(source->client, source->pulled, SOURCE_KAFKA_RECORDS);
+    if (count == 0) {
+        return poll_news(source, out) || tell_none(source, out);
+    }
+    ASSERT(count <= SOURCE_KAFKA_RECORDS);
+    struct partition *partition =
+        &source->partitions[source->partition_of_source[source->pulled[0].source_index]];
+    partition->told_caught_up = false;
+    show_records(source, count);
+    (void)add_news(source, partition, out);
+    out->topic = partition->topic;
+    out->partition = partition->number;
+    out->record_count = count;
+    return true;
+}
+
+static void source_kafka_release(struct record_source *self)
+{
+    /* The client's next pull or poll takes the spans back by itself. */
+    ASSERT(self != NULL);
+}
+
+static void source_kafka_pause(struct record_source *self, uint32_t topic, uint32_t number,
+                               bool paused)
+{
+    struct source_kafka *source = (struct source_kafka *)self;
+    for (uint32_t i = 0; i < source->partition_count; i++) {
+        struct partition *partition = &source->partitions[i];
+        if (partition->topic != topic || partition->number != number ||
+            partition->is_paused == paused) {
+            continue;
+        }
+        partition->is_paused = paused;
+        if (paused) {
+            kafka_client_pause(source->client, partition->client_index);
+        } else {
+            kafka_client_resume(source->client, partition->client_index);
+        }
+    }
+}
+
+static const struct record_source_ops source_kafka_ops = {
+    .poll = source_kafka_poll,
+    .release = source_kafka_release,
+    .pause = source_kafka_pause,
+};
+
+static int name_topics(struct source_kafka *source, struct error *error)
+{
+    for (uint32_t i = 0; i < source->plan->topic_count; i++) {
+        if (!kafka_client_topic(source->client, source->plan->topics[i],
+                                &source->topic_indexes[i])) {
+            return error_set(error, -EINVAL, "%s is no legal topic name, or there are too many",
+                             source->plan->topics[i]);
+        }
+    }
+    return 0;
+}
+
+int source_kafka_create(const struct source_kafka_config *config, struct source_kafka **out,
+                        struct error *error)
+{
+    ASSERT(config->client != NULL && config->source != NULL);
+    ASSERT(config->lane_index < config->lane_count);
+    const uint32_t topics = config->source->topic_count;
+    struct source_kafka *source = calloc(1, sizeof(*source));
+    *out = source;
+    if (source == NULL) {
+        return error_set(error, -ENOMEM, "out of memory");
+    }
+    source->records.ops = &source_kafka_ops;
+    source->client = config->client;
+    source->plan = config->source;
+    source->lane_index = config->lane_index;
+    source->lane_count = config->lane_count;
+    source->positions = config->positions;
+    source->position_count = config->position_count;
+    source->topics_left = topics;
+    source->topic_indexes = calloc(topics, sizeof(*source->topic_indexes));
+    source->topic_assigned = calloc(topics, sizeof(*source->topic_assigned));
+    source->partitions = calloc(SOURCE_KAFKA_PARTITIONS_MAX, sizeof(*source->partitions));
+    source->partition_of_source =
+        calloc(SOURCE_KAFKA_PARTITIONS_MAX, sizeof(*source->partition_of_source));
+    int status = 0;
+    if (source->topic_indexes == NULL || source->topic_assigned == NULL ||
+        source->partitions == NULL || source->partition_of_source == NULL) {
+        status = error_set(error, -ENOMEM, "out of memory");
+    } else {
+        status = name_topics(source, error);
+    }
+    if (status != 0) {
+        source_kafka_destroy(source);
+        *out = NULL;
+    }
+    return status;
+}
+
+void source_kafka_destroy(struct source_kafka *source)
+{
+    if (source == NULL) {
+        return;
+    }
+    free(source->topic_indexes);
+    free(source->topic_assigned);
+    free(source->partitions);
+    free(source->partition_of_source);
+    free(source);
+}
+
+struct record_source *source_kafka_records(struct source_kafka *source)
+{
+    return &source->records;
+}
+
+bool source_kafka_has_failed(const struct source_kafka *source, int16_t *error_code)
+{
+    for (uint32_t i = 0; i < source->partition_count; i++) {
+        struct kafka_source_status status;
+        kafka_client_source_status(source->client, source->partitions[i].client_index, &status);
+        if (status.state == KAFKA_SOURCE_FAILED) {
+            *error_code = status.error_code;
+            return true;
+        }
+    }
+    return false;
+}
+
+uint32_t source_kafka_progress(const struct source_kafka *source,
+                               struct source_kafka_progress *into, uint32_t max)
+{
+    uint32_t count = 0;
+    for (; count < source->partition_count && count < max; count++) {
+        const struct partition *partition = &source->partitions[count];
+        struct kafka_source_status status;
+        kafka_client_source_status(source->client, partition->client_index, &status);
+        into[count] = (struct source_kafka_progress){
+            .topic = partition->topic,
+            .partition = partition->number,
+            .position = status.position,
+            .high_watermark = status.high_watermark,
+        };
+    }
+    return count;
+}
