@@ -44,10 +44,26 @@ struct record_batch_view {
 
 struct record_source;
 
+/* A partition that a source reads on this lane. */
+struct record_partition {
+    uint32_t topic;
+    uint32_t partition;
+};
+
 struct record_source_ops {
     bool (*poll)(struct record_source *source, uint64_t now_ns, struct record_batch_view *out);
     void (*release)(struct record_source *source);
     void (*pause)(struct record_source *source, uint32_t topic, uint32_t partition, bool paused);
+    /* Lists the partitions of this lane, as many as are known. NULL: the creator of the table
+     * source tells it.
+     * complete  set when none will come on top
+     * returns   how many there are; at most max of them are filled in */
+    uint32_t (*partitions)(struct record_source *source, struct record_partition *into,
+                           uint32_t max, bool *complete);
+    /* Makes the source show a partition again from this offset on. NULL: a batch stays whole until
+     * it is released, however long that takes. */
+    void (*rewind)(struct record_source *source, uint32_t topic, uint32_t partition,
+                   int64_t offset);
 };
 
 /* A body embeds this first. */

@@ -271,10 +271,40 @@ static void source_kafka_pause(struct record_source *self, uint32_t topic, uint3
     }
 }
 
+static uint32_t source_kafka_partitions(struct record_source *self, struct record_partition *into,
+                                        uint32_t max, bool *complete)
+{
+    const struct source_kafka *source = (const struct source_kafka *)self;
+    for (uint32_t i = 0; i < source->partition_count && i < max; i++) {
+        into[i] = (struct record_partition){
+            .topic = source->partitions[i].topic,
+            .partition = source->partitions[i].number,
+        };
+    }
+    *complete = source->topics_left == 0;
+    return source->partition_count;
+}
+
+static void source_kafka_rewind(struct record_source *self, uint32_t topic, uint32_t number,
+                                int64_t offset)
+{
+    struct source_kafka *source = (struct source_kafka *)self;
+    for (uint32_t i = 0; i < source->partition_count; i++) {
+        struct partition *partition = &source->partitions[i];
+        if (partition->topic == topic && partition->number == number) {
+            kafka_client_seek(source->client, partition->client_index, offset);
+            partition->told_caught_up = false;
+            partition->told_ended = false;
+        }
+    }
+}
+
 static const struct record_source_ops source_kafka_ops = {
     .poll = source_kafka_poll,
     .release = source_kafka_release,
     .pause = source_kafka_pause,
+    .partitions = source_kafka_partitions,
+    .rewind = source_kafka_rewind,
 };
 
 static int name_topics(struct source_kafka *source, struct error *error)

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The body of a source node on one lane. The table source (table_source.h) is the real one; tests
+ * of the runtime have others. A body writes rows and control items into its output: watermarks,
+ * idle and active, and PARCEL_END when there will be no more. */
+#pragma once
+
+#include "base.h"
+#include "dataplane/operator/operator.h"
+#include "dataplane/output.h"
+
+/* What the runtime asks of its creator while it runs. */
+struct stage_hooks {
+    /* A barrier has passed a node: everything before it is done, nothing behind it is begun. */
+    void (*barrier)(void *context, uint32_t lane, const struct plan_node *node, int64_t epoch);
+    /* A finer clock than the turn's, for the ledger's stamps only; NULL: the turn's time. */
+    uint64_t (*clock)(void *context);
+    void *context;
+    int64_t wall_offset_ns; /* added to a turn's time it gives nanoseconds since 1970 */
+};
+
+struct source;
+
+/* What the runtime lends to a source; lives as long as the source. */
+struct source_context {
+    const struct plan_node *node;
+    uint32_t lane;
+    struct output *output;
+    const char *time_zone;
+    void *environment; /* job_lane_config.source_environment */
+    uint32_t parcel_rows_max;
+    bool wants_ticks; /* some operator acts on processing time */
+    bool is_replay;   /* virtual time: the watermark interval counts record timestamps */
+    uint64_t *counters;
+    const struct stage_hooks *hooks;
+    struct error failure; /* filled with OPERATOR_FAILED */
+};
+
+struct source_ops {
+    /* Control thread, before the lanes start.
+     * context  kept by reference
+     * out      closed by close */
+    int (*open)(struct source_context *context, struct source **out, struct error *error);
+    /* Does one bounded step: takes at most records_max records.
+     * work     records taken and control items sent are added here
+     * returns  OPERATOR_AGAIN when the output has no room for what was begun */
+    enum operator_verdict (*poll)(struct source *self, uint64_t now_ns, uint32_t records_max,
+                                  uint32_t *work);
+    /* The lane stops reading: what was begun is finished, then PARCEL_END is sent, without
+     * WATERMARK_MAX. poll goes on being called until then. */
+    void (*drain)(struct source *self);
+    void (*close)(struct source *self);
+};
+
+/* A body embeds this first. */
+struct source {
+    const struct source_ops *ops;
+    bool ended; /* set by the body once it has sent PARCEL_END */
+};

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running one plan node on one lane; see stage.h for the picture. Control items are merged over the
+ * channels here, so bodies only ever see the minimum. */
+#include "dataplane/stage.h"
+
+#include <stdio.h>
+
+#include "dataplane/ledger.h"
+
+static bool fail(struct stage *stage, const struct error *reason)
+{
+    stage->has_failed = true;
+    stage->failure = *reason;
+    if (stage->output != NULL && output_is_starved(stage->output)) {
+        (void)error_set(&stage->failure, 0,
+                        "rows grew past the memory for parcels; raise the number of parcels");
+    }
+    if (stage->failure.line == 0) {
+        stage->failure.line = stage->node->line;
+        stage->failure.column = stage->node->column_in_line;
+    }
+    return false;
+}
+
+/* A body that ignored a starved output has lost rows: that must not go unseen. */
+static bool check_output(struct stage *stage)
+{
+    if (stage->output != NULL && UNLIKELY(output_is_starved(stage->output))) {
+        static const struct error none;
+        return fail(stage, &none);
+    }
+    return true;
+}
+
+static uint64_t read_clock(const struct stage *stage, uint64_t now_ns)
+{
+    const struct stage_hooks *hooks = stage->hooks;
+    return hooks->clock == NULL ? now_ns : hooks->clock(hooks->context);
+}
+
+static void count_parcel(struct stage *stage, const struct parcel *parcel)
+{
+    stage->stage_counters[STAGE_PARCELS_IN]++;
+    stage->stage_counters[STAGE_ROWS_IN] += parcel->row_count;
+}
+
+static void drop_parcel(struct stage *stage)
+{
+    struct parcel *parcel = stage->parcel;
+    stage->parcel = NULL;
+    stage->task = STAGE_IDLE;
+    count_parcel(stage, parcel);
+    parcel_release(parcel, stage->pool);
+}
+
+static enum operator_verdict process_in_sink(struct stage *stage, uint64_t now_ns)
+{
+    struct parcel *parcel = stage->parcel;
+    if (parcel->operated_ns == 0) {
+        parcel->operated_ns = read_clock(stage, now_ns);
+    }
+    const enum operator_verdict verdict = stage->sink->ops->process(stage->sink, parcel);
+    if (verdict == OPERATOR_DONE && stage->ledger != NULL) {
+        parcel->encoded_ns = read_clock(stage, now_ns);
+        ledger_parcel(stage->ledger, stage->ledger_sink, parcel);
+    }
+    return verdict;
+}
+
+static enum operator_verdict process_in_operator(struct stage *stage, uint64_t now_ns)
+{
+    struct parcel *parcel = stage->parcel;
+    if (!output_room(stage->output, 2 * parcel->row_count)) {
+        return OPERATOR_AGAIN;
+    }
+    if (parcel->routed_ns == 0) {
+        parcel->routed_ns = read_clock(stage, now_ns);
+    }
+    output_stamp(stage->output, parcel);
+    struct operator* operator= stage->operator;
+    const enum operator_verdict verdict = operator->ops->process(operator, stage->input, parcel);
+    output_pass(stage->output);
+    return verdict;
+}
+
+/* Works on the open task; true when it is finished. */
+static bool do_rows(struct stage *stage, uint64_t now_ns)
+{
+    enum operator_verdict verdict = OPERATOR_DONE;
+    if (stage->sink != NULL) {
+        verdict = process_in_sink(stage, now_ns);
+    } else if (stage->operator!= NULL) {
+        verdict = process_in_operator(stage, now_ns);
+    } else if (!output_room(stage->output, stage->parcel->row_count)) {
+        verdict = OPERATOR_AGAIN;
+    } else {
+        struct parcel *parcel = stage->parcel;
+        count_parcel(stage, parcel);
+        stage->parcel = NULL;
+        stage->task = STAGE_IDLE;
+        output_forward(stage->output, parcel);
+        return check_output(stage);
+    }
+    if (verdict == OPERATOR_FAILED) {
+        return fail(stage, stage->sink != NULL ? &stage->sink_context.failure
+                                               : &stage->operator_context.failure);
+    }
+    if (verdict == OPERATOR_AGAIN) {
+        return false;
+    }
+    drop_parcel(stage);
+    return check_output(stage);
+}
+
+/* Time moved: lets the operator act on it, then tells the nodes below. */
+static bool do_time(struct stage *stage)
+{
+    const bool is_tick = stage->task == STAGE_TICK;
+    struct operator* operator= stage->operator;
+    if (operator!= NULL) {
+        enum operator_verdict (*const call)(struct operator*, int64_t) =
+            is_tick ? operator->ops->tick : operator->ops->advance;
+        const enum operator_verdict verdict =
+            call == NULL ? OPERATOR_DONE : call(operator, stage->value);
+        output_pass(stage->output);
+        if (verdict == OPERATOR_FAILED) {
+            return fail(stage, &stage->operator_context.failure);
+        }
+        if (verdict == OPERATOR_AGAIN || !check_output(stage)) {
+            return false;
+        }
+    }
+    if (stage->output != NULL) {
+        output_control(stage->output, is_tick ? PARCEL_TICK : PARCEL_WATERMARK, stage->value);
+    }
+    stage->task = STAGE_IDLE;
+    return true;
+}
+
+static bool do_task(struct stage *stage, uint64_t now_ns)
+{
+    switch (stage->task) {
+    case STAGE_IDLE:
+        return true;
+    case STAGE_ROWS:
+        return do_rows(stage, now_ns);
+    default:
+        return do_time(stage);
+    }
+}
+
+static void open_watermark(struct stage *stage, bool moved)
+{
+    if (moved) {
+        stage->task = STAGE_WATERMARK;
+        stage->value = stage->watermark.value_ms;
+    }
+}
+
+/* Says idle or active to the nodes below when all channels together have changed. */
+static void pass_idleness(struct stage *stage)
+{
+    const bool idle = watermark_is_idle(&stage->watermark);
+    if (idle != stage->said_idle && stage->output != NULL) {
+        output_control(stage->output, idle ? PARCEL_IDLE : PARCEL_ACTIVE, 0);
+    }
+    stage->said_idle = idle;
+}
+
+static void take_tick(struct stage *stage, struct channel *channel, int64_t tick_ms)
+{
+    channel->tick_ms = tick_ms;
+    int64_t minimum = tick_ms;
+    for (uint32_t i = 0; i < stage->channel_count; i++) {
+        const struct channel *other = &stage->channels[i];
+        if (!other->is_ended && other->tick_ms < minimum) {
+            minimum = other->tick_ms;
+        }
+    }
+    if (minimum > stage->tick_ms) {
+        stage->tick_ms = minimum;
+        stage->task = STAGE_TICK;
+        stage->value = minimum;
+    }
+}
+
+/* Passes the barrier on once no channel can bring rows of before it any more. */
+static void align(struct stage *stage)
+{
+    const int64_t epoch = stage->barrier_epoch;
+    for (uint32_t i = 0; i < stage->channel_count; i++) {
+        if (!stage->channels[i].is_aligned && !stage->channels[i].is_ended) {
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < stage->channel_count; i++) {
+        stage->channels[i].is_aligned = false;
+    }
+    stage->is_aligning = false;
+    const struct stage_hooks *hooks = stage->hooks;
+    if (hooks->barrier != NULL) {
+        hooks->barrier(hooks->context, stage->lane, stage->node, epoch);
+    }
+    if (stage->output != NULL) {
+        output_control(stage->output, PARCEL_BARRIER, epoch);
+    }
+}
+
+static void take_end(struct stage *stage, struct channel *channel)
+{
+    ASSERT(!channel->is_ended);
+    channel->is_ended = true;
+    stage->channels_ended++;
+    if (stage->is_aligning) {
+        align(stage);
+    }
+    if (stage->channels_ended == stage->channel_count) {
+        stage->has_ended = true;
+        if (stage->output != NULL) {
+            output_control(stage->output, PARCEL_END, 0);
+        }
+    }
+}
+
+static void take_item(struct stage *stage, uint32_t number, struct item item)
+{
+    ASSERT(stage->task == STAGE_IDLE);
+    struct channel *channel = &stage->channels[number];
+    ASSERT(!channel->is_ended);
+    switch (item_kind(item)) {
+    case PARCEL_ROWS:
+        stage->task = STAGE_ROWS;
+        stage->parcel = item_parcel(item);
+        stage->input = channel->input;
+        break;
+    case PARCEL_WATERMARK:
+        open_watermark(stage, watermark_move(&stage->watermark, number, item.value));
+        pass_idleness(stage);
+        break;
+    case PARCEL_IDLE:
+    case PARCEL_ACTIVE:
+        open_watermark(stage,
+                       watermark_idle(&stage->watermark, number, item_kind(item) == PARCEL_IDLE));
+        pass_idleness(stage);
+        break;
+    case PARCEL_TICK:
+        take_tick(stage, channel, item.value);
+        break;
+    case PARCEL_BARRIER:
+        channel->is_aligned = true;
+        stage->is_aligning = true;
+        stage->barrier_epoch = item.value;
+        align(stage);
+        break;
+    default:
+        take_end(stage, channel);
+        break;
+    }
+}
+
+/* Takes items from one channel until it is empty, closed or the stage is stuck. */
+static uint32_t drain_channel(struct stage *stage, uint32_t number, uint64_t now_ns,
+                              uint32_t items_max)
+{
+    struct channel *channel = &stage->channels[number];
+    uint32_t work = 0;
+    while (work < items_max && !channel->is_aligned && !channel->is_ended) {
+        struct item item;
+        if (channel->ring != NULL) {
+            if (!ring_pop(channel->ring, &item)) {
+                break;
+            }
+        } else if (queue_is_empty(channel->queue)) {
+            break;
+        } else {
+            item = queue_pop(channel->queue);
+        }
+        take_item(stage, number, item);
+        work++;
+        if (!do_task(stage, now_ns)) {
+            break;
+        }
+    }
+    return work;
+}
+
+static uint32_t poll_source(struct stage *stage, uint64_t now_ns, uint32_t budget)
+{
+    uint32_t work = 0;
+    struct source *source = stage->source;
+    if (source->ended) {
+        stage->has_ended = true;
+        return 0;
+    }
+    const enum operator_verdict verdict = source->ops->poll(source, now_ns, budget, &work);
+    if (verdict == OPERATOR_FAILED) {
+        (void)fail(stage, &stage->source_context.failure);
+    } else if (check_output(stage)) {
+        output_pass(stage->output);
+        stage->has_ended = source->ended;
+        stage->stage_counters[STAGE_BLOCKED] += verdict == OPERATOR_AGAIN;
+    }
+    return work;
+}
+
+static uint32_t poll_channels(struct stage *stage, uint64_t now_ns, bool enter, uint32_t budget)
+{
+    uint32_t work = 0;
+    if (stage->task != STAGE_IDLE) {
+        work++;
+        if (!do_task(stage, now_ns)) {
+            stage->stage_counters[STAGE_BLOCKED]++;
+            return stage->task == STAGE_IDLE;
+        }
+    }
+    for (uint32_t i = 0; i < stage->channel_count && stage->task == STAGE_IDLE; i++) {
+        const bool is_local = stage->channels[i].ring == NULL;
+        if ((is_local || enter) && !stage->has_failed) {
+            work += drain_channel(stage, i, now_ns, is_local ? UINT32_MAX : budget);
+        }
+    }
+    stage->stage_counters[STAGE_BLOCKED] += stage->task != STAGE_IDLE;
+    return work;
+}
+
+uint32_t stage_poll(struct stage *stage, uint64_t now_ns, bool enter, uint32_t budget)
+{
+    ASSERT(!stage->has_failed);
+    uint32_t work = 0;
+    if (stage->source != NULL) {
+        work = enter ? poll_source(stage, now_ns, budget) : 0;
+    } else {
+        work = poll_channels(stage, now_ns, enter, budget);
+    }
+    if (stage->output != NULL) {
+        work += output_flush(stage->output);
+        stage->stage_counters[STAGE_ROWS_OUT] = output_row_count(stage->output);
+    }
+    return work;
+}
+
+uint32_t stage_waiting_rows(const struct stage *stage)
+{
+    uint32_t rows = stage->parcel != NULL ? stage->parcel->row_count : 0;
+    for (uint32_t i = 0; i < stage->channel_count; i++) {
+        const struct channel *channel = &stage->channels[i];
+        rows += channel->queue != NULL ? channel->queue->row_count : 0;
+    }
+    return rows;
+}
+
+bool stage_is_quiet(const struct stage *stage)
+{
+    if (stage->task != STAGE_IDLE || (stage->output != NULL && output_has_backlog(stage->output))) {
+        return false;
+    }
+    for (uint32_t i = 0; i < stage->channel_count; i++) {
+        const struct channel *channel = &stage->channels[i];
+        if (channel->ring != NULL ? ring_count(channel->ring) != 0
+                                  : !queue_is_empty(channel->queue)) {
+            return false;
+        }
+    }
+    return true;
+}

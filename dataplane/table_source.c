@@ -1,0 +1,684 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steps of one poll: take a batch, decode a chunk of it into staging, run the program over the
+ * chunk, write its rows. Each step can stop for want of room and goes on in the next poll. A batch
+ * whose records cannot wait (their bytes belong to the network) is given back from the first record
+ * not finished on, and comes again. */
+#include "dataplane/table_source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "dataplane/dead_letter.h"
+#include "dataplane/format/decoder.h"
+#include "dataplane/partitions.h"
+#include "dataplane/source_program.h"
+
+#define CHUNK_BYTES      (UINT32_C(32) << 10) /* staging is closed behind this much, for the cache */
+#define BATCH_ROOM_ROWS  256                  /* what a batch of the network may hold */
+#define NANOSECONDS_A_MS INT64_C(1000000)
+
+/* The decoded rows of a chunk; all of one partition. */
+struct chunk {
+    uint8_t *bytes; /* capacity of them: the largest row fits */
+    uint32_t capacity;
+    uint32_t used;
+    uint32_t count;
+    uint32_t next;      /* row to be written next */
+    uint32_t run_first; /* rows [run_first, run_end) have results in the program's state */
+    uint32_t run_end;
+    struct row *rows[PARCEL_ROWS_MAX];
+    uint32_t record[PARCEL_ROWS_MAX]; /* index in the batch */
+};
+
+struct table_source {
+    struct source base;
+    struct source_context *context;
+    const struct plan_source *plan;
+    struct table_source_edge edge;
+    struct decoder *decoder;
+    struct source_program *program; /* NULL: nothing to compute */
+    struct partitions partitions;
+    struct chunk chunk;
+    struct record_batch_view batch;
+    bool has_batch;
+    bool is_complete; /* all partitions are known */
+    bool is_draining;
+    bool is_identity; /* the output is the decoded row */
+    bool said_idle;
+    uint32_t number;      /* of the batch's partition */
+    uint32_t record_next; /* in the batch: the one to be begun, or in the middle */
+    bool in_record;       /* the decoder has more rows of it */
+    uint32_t rows_before; /* rows of it that went out before a rewind and must not again */
+    uint32_t rows_of_record;
+    bool is_bad; /* the record at record_next waits for the dead-letter topic, for this reason */
+    char reason[DECODER_REASON_BYTES];
+    int64_t watermark_sent_ms;
+    int64_t next_emit_ms; /* record time of the next periodic watermark; replay */
+    int64_t processing_ms;
+    struct table_source_counters counters;
+    struct dead_letter letter;
+};
+
+static struct table_source *self_of(struct source *source)
+{
+    ASSERT(source->ops == &table_source_ops);
+    return (struct table_source *)source;
+}
+
+/* ---- Watermarks ---- */
+
+static void send_watermark(struct table_source *self, uint32_t *work)
+{
+    const int64_t value_ms = self->partitions.watermark.value_ms;
+    if (self->is_complete && value_ms > self->watermark_sent_ms) {
+        self->watermark_sent_ms = value_ms;
+        output_control(self->context->output, PARCEL_WATERMARK, value_ms);
+        (*work)++;
+    }
+}
+
+static void tell_idleness(struct table_source *self)
+{
+    const bool idle =
+        self->is_complete && watermark_is_idle(&self->partitions.watermark) && !self->base.ended;
+    if (idle != self->said_idle) {
+        self->said_idle = idle;
+        output_control(self->context->output, idle ? PARCEL_IDLE : PARCEL_ACTIVE, 0);
+    }
+}
+
+/* In a replay, time is the records': periodic watermarks go out between two records. */
+static void pass_virtual_time(struct table_source *self, int64_t record_ms, uint32_t *work)
+{
+    const int64_t interval_ms = (int64_t)self->plan->watermark_interval_ms;
+    if (!self->context->is_replay || self->plan->watermark_on_event || interval_ms == 0 ||
+        record_ms < self->next_emit_ms) {
+        return;
+    }
+    if (self->next_emit_ms != INT64_MIN) {
+        send_watermark(self, work);
+    }
+    self->next_emit_ms = record_ms + interval_ms;
+}
+
+static void send_tick(struct table_source *self, uint64_t now_ns)
+{
+    int64_t now_ms = self->processing_ms;
+    if (!self->context->is_replay) {
+        now_ms = ((int64_t)now_ns + self->context->hooks->wall_offset_ns) / NANOSECONDS_A_MS;
+    } else if (self->has_batch && self->record_next < self->batch.record_count) {
+        now_ms = self->batch.records[self->record_next].timestamp_ms;
+    }
+    if (now_ms > self->processing_ms) {
+        self->processing_ms = now_ms;
+        if (self->context->wants_ticks) {
+            output_control(self->context->output, PARCEL_TICK, now_ms);
+        }
+    }
+}
+
+/* ---- Failures and bad records ---- */
+
+static enum operator_verdict fail_at(struct table_source *self, uint32_t record, const char *reason)
+{
+    const uint32_t topic = self->batch.topic;
+    (void)error_set(&self->context->failure, 0, "table %s, topic %s, partition %u, offset %lld: %s",
+                    self->plan->table,
+                    topic < self->plan->topic_count ? self->plan->topics[topic] : "?",
+                    self->batch.partition, (long long)self->batch.records[record].offset, reason);
+    return OPERATOR_FAILED;
+}
+
+/* The rows of a bad record that are still in staging are taken back. */
+static void forget_record(struct table_source *self)
+{
+    struct chunk *chunk = &self->chunk;
+    while (chunk->count > 0 && chunk->record[chunk->count - 1] == self->record_next) {
+        chunk->count--;
+        chunk->used -= chunk->rows[chunk->count]->bytes;
+    }
+}
+
+static void end_record(struct table_source *self)
+{
+    self->in_record = false;
+    self->rows_before = 0;
+    self->rows_of_record = 0;
+    self->record_next++;
+    self->counters.records++;
+}
+
+/* Deals with the record at record_next as the table says. */
+static enum operator_verdict take_bad(struct table_source *self, const char *reason)
+{
+    const struct record *record = &self->batch.records[self->record_next];
+    if (self->plan->on_error == PLAN_ON_ERROR_FAIL) {
+        return fail_at(self, self->record_next, reason);
+    }
+    forget_record(self);
+    if (self->plan->on_error == PLAN_ON_ERROR_DEAD_LETTER) {
+        dead_letter_fill(&self->letter, record, self->plan->topics[self->batch.topic],
+                         self->batch.partition, reason);
+        const enum record_sink_verdict verdict = record_sink_append(
+            self->edge.dead_letters, self->edge.dead_letter_topic, -1, &self->letter.record);
+        if (verdict == RECORD_SINK_FULL) {
+            if (reason != self->reason) {
+                (void)snprintf(self->reason, sizeof(self->reason), "%s", reason);
+            }
+            self->is_bad = true;
+            return OPERATOR_AGAIN;
+        }
+        /* One that is too large for its topic is skipped: counted as bad, not as a letter. */
+        self->counters.dead_letters += verdict == RECORD_SINK_OK;
+    }
+    self->is_bad = false;
+    self->counters.bad++;
+    end_record(self);
+    return OPERATOR_DONE;
+}
+
+/* ---- Decoding ---- */
+
+enum step {
+    STEP_MORE = 0, /* go on */
+    STEP_CLOSE,    /* the chunk is full */
+    STEP_AGAIN,
+    STEP_FAILED,
+};
+
+static enum step step_of(enum operator_verdict verdict)
+{
+    return verdict == OPERATOR_DONE ? STEP_MORE
+                                    : (verdict == OPERATOR_AGAIN ? STEP_AGAIN : STEP_FAILED);
+}
+
+static enum step begin_record(struct table_source *self)
+{
+    const struct record *record = &self->batch.records[self->record_next];
+    const struct partition_place *place = &self->partitions.places[self->number];
+    if (place->resume_offset == record->offset) {
+        self->rows_before = place->resume_rows;
+    }
+    switch (decoder_begin(self->decoder, record, self->batch.topic, self->batch.partition)) {
+    case DECODER_OK:
+        self->in_record = true;
+        return STEP_MORE;
+    case DECODER_SKIP:
+        end_record(self);
+        return STEP_MORE;
+    default:
+        return step_of(take_bad(self, decoder_reason(self->decoder)));
+    }
+}
+
+static void stage_row(struct table_source *self)
+{
+    struct chunk *chunk = &self->chunk;
+    struct row *row = (struct row *)(void *)(chunk->bytes + chunk->used);
+    ASSERT_SLOW(row_check(&self->plan->decoded, row, chunk->capacity - chunk->used));
+    self->rows_of_record++;
+    if (self->rows_of_record <= self->rows_before) {
+        return;
+    }
+    chunk->rows[chunk->count] = row;
+    chunk->record[chunk->count] = self->record_next;
+    chunk->count++;
+    chunk->used += row->bytes;
+}
+
+static enum step decode_row(struct table_source *self)
+{
+    struct chunk *chunk = &self->chunk;
+    const struct span_mut into = {
+        .data = chunk->bytes + chunk->used,
+        .bytes = chunk->capacity - chunk->used,
+    };
+    char reason[96];
+    switch (decoder_next(self->decoder, into)) {
+    case DECODER_ROW:
+        stage_row(self);
+        return STEP_MORE;
+    case DECODER_END:
+        end_record(self);
+        return STEP_MORE;
+    case DECODER_FULL:
+        if (chunk->count > 0) {
+            return STEP_CLOSE;
+        }
+        (void)snprintf(reason, sizeof(reason), "the row is larger than %u bytes", chunk->capacity);
+        return step_of(take_bad(self, reason));
+    default:
+        return step_of(take_bad(self, decoder_reason(self->decoder)));
+    }
+}
+
+/* Decodes records until the chunk is full or the batch is at its end. */
+static enum operator_verdict fill_chunk(struct table_source *self)
+{
+    struct chunk *chunk = &self->chunk;
+    enum step step = STEP_MORE;
+    chunk->count = 0;
+    chunk->used = 0;
+    chunk->next = 0;
+    chunk->run_first = 0;
+    chunk->run_end = 0;
+    if (self->is_bad) {
+        step = step_of(take_bad(self, self->reason));
+    }
+    while (step == STEP_MORE && self->record_next < self->batch.record_count &&
+           chunk->count < PARCEL_ROWS_MAX && chunk->used < CHUNK_BYTES) {
+        step = self->in_record ? decode_row(self) : begin_record(self);
+    }
+    /* What was decoded before the dead-letter topic was full can go out meanwhile. */
+    if (step == STEP_AGAIN && chunk->count > 0) {
+        return OPERATOR_DONE;
+    }
+    return step == STEP_FAILED ? OPERATOR_FAILED
+                               : (step == STEP_AGAIN ? OPERATOR_AGAIN : OPERATOR_DONE);
+}
+
+/* ---- Computing and writing ---- */
+
+/* Runs the program from row `next` on, over as many rows as its scratch allows. */
+static enum operator_verdict run_program(struct table_source *self)
+{
+    struct chunk *chunk = &self->chunk;
+    struct program_state *state = source_program_state(self->program);
+    const struct program_context context = {
+        .watermark_ms = self->partitions.watermark.value_ms,
+        .processing_ms = self->processing_ms,
+    };
+    uint32_t count = chunk->count - chunk->next;
+    while (count > 0) {
+        const enum program_verdict verdict = program_run(
+            state, &context, (const struct row *const *)chunk->rows + chunk->next, count);
+        if (verdict == PROGRAM_OK) {
+            chunk->run_first = chunk->next;
+            chunk->run_end = chunk->next + count;
+            return OPERATOR_DONE;
+        }
+        if (verdict == PROGRAM_FAILED) {
+            char reason[PROGRAM_REASON_BYTES];
+            const uint32_t row = chunk->next + program_failure(state, reason);
+            return fail_at(self, chunk->record[row], reason);
+        }
+        count /= 2;
+    }
+    return fail_at(self, chunk->record[chunk->next], "a computed column's text is too large");
+}
+
+static const struct vector *computed(const struct table_source *self, uint32_t output)
+{
+    return program_result(source_program_state(self->program), output);
+}
+
+/* The event time of a staged row: its time attribute in whole milliseconds. */
+static int64_t time_of(const struct table_source *self, const struct row *row, uint32_t index)
+{
+    const int32_t column = self->context->node->time_column;
+    if (column < 0) {
+        return ROW_TIME_NONE;
+    }
+    const uint32_t pick = self->plan->column_picks[column];
+    if (pick < self->plan->field_count) {
+        const struct timestamp *slot = row_slot(&self->plan->decoded, row, pick);
+        return row_is_null(row, pick) ? ROW_TIME_NONE : slot->ms;
+    }
+    const struct vector *vector = computed(self, pick - self->plan->field_count);
+    return vector->null[index] != VECTOR_VALUE ? ROW_TIME_NONE : vector->timestamp[index].ms;
+}
+
+static bool set_column(const struct table_source *self, struct row_writer *writer,
+                       const struct row *row, uint32_t index, uint32_t column)
+{
+    const uint32_t pick = self->plan->column_picks[column];
+    if (pick < self->plan->field_count) {
+        return row_copy_column(writer, column, &self->plan->decoded, row, pick);
+    }
+    return program_store(computed(self, pick - self->plan->field_count), index, writer, column);
+}
+
+static bool write_picked(struct table_source *self, const struct row *row, uint32_t index)
+{
+    struct output *output = self->context->output;
+    struct row_writer writer;
+    if (!output_row_begin(output, &writer, row)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < self->context->node->layout.column_count; i++) {
+        uint32_t more = row->bytes;
+        while (!set_column(self, &writer, row, index, i)) {
+            if (!output_row_grow(output, &writer, more)) {
+                return false;
+            }
+            more *= 2;
+        }
+    }
+    output_row_end(output, &writer);
+    return true;
+}
+
+/* Takes a row's watermark into account; true when the minimum over partitions moved. */
+static bool move_watermark(struct table_source *self, uint32_t index)
+{
+    if (self->plan->watermark == NULL) {
+        return false;
+    }
+    const struct vector *vector = computed(self, self->plan->computed_count);
+    return vector->null[index] == VECTOR_VALUE &&
+           watermark_move(&self->partitions.watermark, self->number, vector->timestamp[index].ms);
+}
+
+static enum operator_verdict write_row(struct table_source *self, uint32_t *work)
+{
+    struct chunk *chunk = &self->chunk;
+    if (self->program != NULL && chunk->next >= chunk->run_end) {
+        const enum operator_verdict verdict = run_program(self);
+        if (verdict != OPERATOR_DONE) {
+            return verdict;
+        }
+    }
+    const uint32_t index = chunk->next - chunk->run_first;
+    const uint32_t record = chunk->record[chunk->next];
+    struct row *row = chunk->rows[chunk->next];
+    pass_virtual_time(self, self->batch.records[record].timestamp_ms, work);
+    row->time_ms = time_of(self, row, index);
+    const bool written = self->is_identity ? output_row_copy(self->context->output, row)
+                                           : write_picked(self, row, index);
+    if (!written) {
+        return fail_at(self, record, "the row does not fit the largest parcel");
+    }
+    self->counters.rows++;
+    chunk->next++;
+    if (move_watermark(self, index) && self->plan->watermark_on_event) {
+        send_watermark(self, work);
+    }
+    return OPERATOR_DONE;
+}
+
+static enum operator_verdict write_chunk(struct table_source *self, uint32_t *work)
+{
+    while (self->chunk.next < self->chunk.count) {
+        if (!output_room(self->context->output, 1)) {
+            return OPERATOR_AGAIN;
+        }
+        const enum operator_verdict verdict = write_row(self, work);
+        if (verdict != OPERATOR_DONE) {
+            return verdict;
+        }
+    }
+    return OPERATOR_DONE;
+}
+
+/* ---- Batches ---- */
+
+static void begin_batch(struct table_source *self)
+{
+    self->record_next = 0;
+    self->in_record = false;
+    self->rows_before = 0;
+    self->rows_of_record = 0;
+    if (self->batch.record_count > 0) {
+        /* An idle partition that speaks again holds the watermark again. */
+        (void)watermark_idle(&self->partitions.watermark, self->number, false);
+        tell_idleness(self);
+    }
+}
+
+static void end_batch(struct table_source *self, uint32_t *work)
+{
+    bool moved = false;
+    if (self->batch.ended) {
+        moved = partitions_end(&self->partitions, self->number);
+    } else if (self->batch.caught_up && !self->context->is_replay) {
+        moved = watermark_idle(&self->partitions.watermark, self->number, true);
+    }
+    self->partitions.places[self->number].resume_offset = -1;
+    if (moved) {
+        send_watermark(self, work);
+    }
+    self->has_batch = false;
+    record_source_release(self->edge.records);
+    tell_idleness(self);
+}
+
+static bool cannot_wait(const struct table_source *self)
+{
+    return self->edge.records->ops->rewind != NULL;
+}
+
+/* Gives the rest of a batch back that cannot wait. What has gone out of a record in the middle is
+ * remembered. */
+static void give_back(struct table_source *self)
+{
+    struct record_source *records = self->edge.records;
+    if (!self->has_batch || !cannot_wait(self) || self->batch.record_count == 0) {
+        return;
+    }
+    const struct chunk *chunk = &self->chunk;
+    struct partition_place *place = &self->partitions.places[self->number];
+    const bool is_staged = chunk->next < chunk->count;
+    const uint32_t record = is_staged ? chunk->record[chunk->next] : self->record_next;
+    if (record >= self->batch.record_count) {
+        return;
+    }
+    uint32_t rows_gone = 0;
+    if (record == self->record_next && self->in_record) {
+        rows_gone = self->rows_of_record - (chunk->count - chunk->next);
+    } else if (is_staged) {
+        /* Finished by the decoder, rows of it still staged: count those that went out. */
+        for (uint32_t i = 0; i < chunk->next; i++) {
+            rows_gone += chunk->record[i] == record;
+        }
+        rows_gone +=
+            place->resume_offset == self->batch.records[record].offset ? place->resume_rows : 0;
+    }
+    place->resume_offset = self->batch.records[record].offset;
+    place->resume_rows = rows_gone;
+    self->chunk.count = 0;
+    self->chunk.next = 0;
+    self->is_bad = false;
+    self->in_record = false;
+    self->has_batch = false;
+    records->ops->rewind(records, self->batch.topic, self->batch.partition, place->resume_offset);
+    record_source_release(records);
+}
+
+static bool take_batch(struct table_source *self, uint64_t now_ns)
+{
+    if (!self->is_complete) {
+        self->is_complete = partitions_list(&self->partitions, self->edge.records);
+    }
+    if (!record_source_poll(self->edge.records, now_ns, &self->batch)) {
+        return false;
+    }
+    if (self->batch.partition == UINT32_MAX) {
+        /* The lane has no partition of this table; the list says so as well. */
+        record_source_release(self->edge.records);
+        return false;
+    }
+    self->number = partitions_find(&self->partitions, self->batch.topic, self->batch.partition);
+    ASSERT(self->number != UINT32_MAX);
+    self->has_batch = true;
+    begin_batch(self);
+    return true;
+}
+
+static void stamp_output(struct table_source *self, uint64_t now_ns)
+{
+    const struct stage_hooks *hooks = self->context->hooks;
+    const struct parcel stamps = {
+        .processing_ms = self->processing_ms,
+        .decoded_ns = hooks->clock == NULL ? now_ns : hooks->clock(hooks->context),
+    };
+    output_stamp(self->context->output, &stamps);
+}
+
+/* Works on the batch at hand. */
+static enum operator_verdict work_off(struct table_source *self, uint64_t now_ns, uint32_t *work)
+{
+    const uint32_t before = self->record_next;
+    if (self->chunk.next == self->chunk.count &&
+        (self->record_next < self->batch.record_count || self->is_bad)) {
+        const enum operator_verdict verdict = fill_chunk(self);
+        *work += self->record_next - before;
+        if (verdict != OPERATOR_DONE) {
+            return verdict;
+        }
+        stamp_output(self, now_ns);
+    }
+    const enum operator_verdict verdict = write_chunk(self, work);
+    if (verdict == OPERATOR_DONE && self->record_next == self->batch.record_count) {
+        end_batch(self, work);
+        (*work)++;
+    }
+    return verdict;
+}
+
+/* Ends the source when nothing will come any more. */
+static void end_when_over(struct table_source *self, uint32_t *work)
+{
+    const bool all_ended = self->is_complete && self->plan->bounded != PLAN_UNBOUNDED &&
+                           self->partitions.ended_count == self->partitions.count;
+    if (self->has_batch || self->base.ended || (!all_ended && !self->is_draining)) {
+        return;
+    }
+    struct output *output = self->context->output;
+    if (!self->is_draining) {
+        output_control(output, PARCEL_WATERMARK, WATERMARK_MAX);
+    }
+    output_control(output, PARCEL_END, 0);
+    self->base.ended = true;
+    (*work)++;
+}
+
+static enum operator_verdict table_source_poll(struct source *source, uint64_t now_ns,
+                                               uint32_t records_max, uint32_t *work)
+{
+    struct table_source *self = self_of(source);
+    enum operator_verdict verdict = OPERATOR_DONE;
+    uint32_t done = 0;
+    /* A batch that cannot wait is finished whatever the budget says: it is small. */
+    while (verdict == OPERATOR_DONE &&
+           (done < records_max || (self->has_batch && cannot_wait(self)))) {
+        const bool may_take =
+            !self->is_draining && output_room(self->context->output, BATCH_ROOM_ROWS);
+        if (!self->has_batch && (!may_take || !take_batch(self, now_ns))) {
+            break;
+        }
+        send_tick(self, now_ns);
+        verdict = work_off(self, now_ns, &done);
+    }
+    if (verdict == OPERATOR_FAILED) {
+        return verdict;
+    }
+    give_back(self);
+    send_tick(self, now_ns);
+    if (!self->context->is_replay) {
+        send_watermark(self, &done);
+    }
+    tell_idleness(self);
+    end_when_over(self, &done);
+    *work += done;
+    return verdict;
+}
+
+static void table_source_drain(struct source *source)
+{
+    self_of(source)->is_draining = true;
+}
+
+/* ---- Opening and closing ---- */
+
+static bool is_identity(const struct plan_node *node)
+{
+    const struct plan_source *plan = &node->source;
+    bool same = node->layout.column_count == plan->field_count;
+    for (uint32_t i = 0; same && i < plan->field_count; i++) {
+        same = plan->column_picks[i] == i;
+    }
+    return same;
+}
+
+static int create_parts(struct table_source *self, struct error *error)
+{
+    const struct source_context *context = self->context;
+    const struct table_source_environment *environment = context->environment;
+    int code =
+        environment->find(environment->context, context->node, context->lane, &self->edge, error);
+    if (code == 0) {
+        code = partitions_init(&self->partitions, TABLE_SOURCE_PARTITIONS_MAX, error);
+    }
+    if (code == 0) {
+        const struct decoder_config config = {
+            .source = self->plan,
+            .record_bytes_max = self->edge.record_bytes_max,
+        };
+        code = decoder_create(&config, &self->decoder, error);
+    }
+    if (code == 0) {
+        code = source_program_create(context->node, context->time_zone, &self->program, error);
+    }
+    self->chunk.capacity = output_row_bytes_max(context->output) & ~UINT32_C(7);
+    self->chunk.bytes = code == 0 ? calloc(1, self->chunk.capacity) : NULL;
+    if (code == 0 && self->chunk.bytes == NULL) {
+        code = error_set(error, -ENOMEM, "out of memory for decoded rows");
+    }
+    if (code == 0 && !context->is_replay) {
+        /* Resident from the start: a poll core must not meet a page fault. */
+        memset(self->chunk.bytes, 1, self->chunk.capacity);
+    }
+    return code;
+}
+
+static void table_source_close(struct source *source)
+{
+    struct table_source *self = self_of(source);
+    source_program_destroy(self->program);
+    decoder_destroy(self->decoder);
+    partitions_fini(&self->partitions);
+    free(self->chunk.bytes);
+    free(self);
+}
+
+static int table_source_open(struct source_context *context, struct source **out,
+                             struct error *error)
+{
+    ASSERT(context->environment != NULL);
+    struct table_source *self = calloc(1, sizeof(*self));
+    if (self == NULL) {
+        return error_set(error, -ENOMEM, "out of memory for a source");
+    }
+    self->base.ops = &table_source_ops;
+    self->context = context;
+    self->plan = &context->node->source;
+    self->is_identity = is_identity(context->node);
+    self->watermark_sent_ms = WATERMARK_MIN;
+    self->next_emit_ms = INT64_MIN;
+    const int code = create_parts(self, error);
+    if (code != 0) {
+        table_source_close(&self->base);
+        return code;
+    }
+    *out = &self->base;
+    return 0;
+}
+
+const struct source_ops table_source_ops = {
+    .open = table_source_open,
+    .poll = table_source_poll,
+    .drain = table_source_drain,
+    .close = table_source_close,
+};
+
+bool table_source_assign(struct source *source, uint32_t topic, uint32_t partition)
+{
+    return partitions_find(&self_of(source)->partitions, topic, partition) != UINT32_MAX;
+}
+
+const struct table_source_counters *table_source_counters(const struct source *source)
+{
+    ASSERT(source->ops == &table_source_ops);
+    return &((const struct table_source *)source)->counters;
+}
