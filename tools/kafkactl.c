@@ -6,6 +6,7 @@
  *     kafkactl BOOTSTRAP create TOPIC[:PARTITIONS]…
  *     kafkactl BOOTSTRAP ends TOPIC              the number of records: sum of end offsets
  *     kafkactl BOOTSTRAP fill TOPIC PARTITIONS   lines of stdin; line n goes to partition n % P
+ *     kafkactl BOOTSTRAP fill TOPIC key MEMBER   lines of stdin, keyed by a text member of the JSON
  *     kafkactl BOOTSTRAP dump TOPIC              values, a line each, partition after partition
  *
  * Exit code 0, or 1 with the reason on stderr. */
@@ -175,43 +176,85 @@ static int ends(const char *bootstrap, const char *topic)
     return status;
 }
 
-static void produce_line(rd_kafka_t *client, const char *topic, int32_t partition, int64_t number,
-                         struct span line)
+/* Where the lines go: round the partitions, or by a member of each line as the key. */
+struct filling {
+    rd_kafka_t *client;
+    const char *topic;
+    int partitions;     /* 0: by key */
+    const char *member; /* "name":" as it stands in front of the key's text */
+};
+
+static struct span find_key(const struct filling *filling, struct span line)
 {
+    if (filling->partitions != 0) {
+        return (struct span){0};
+    }
+    const size_t name_bytes = strlen(filling->member);
+    const uint8_t *at = memmem(line.data, line.bytes, filling->member, name_bytes);
+    if (at == NULL) {
+        return (struct span){0};
+    }
+    const uint8_t *text = at + name_bytes;
+    const uint8_t *end = memchr(text, '"', (size_t)(line.data + line.bytes - text));
+    return (struct span){.data = text, .bytes = end == NULL ? 0 : (size_t)(end - text)};
+}
+
+static void produce_line(const struct filling *filling, int64_t number, struct span line)
+{
+    const struct span key = find_key(filling, line);
+    const int32_t partition =
+        filling->partitions == 0 ? RD_KAFKA_PARTITION_UA : (int32_t)(number % filling->partitions);
     for (;;) {
-        const rd_kafka_resp_err_t code =
-            rd_kafka_producev(client, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(partition),
-                              RD_KAFKA_V_VALUE((void *)(uintptr_t)line.data, line.bytes),
-                              RD_KAFKA_V_TIMESTAMP(FILL_TIME_MS + number),
-                              RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END);
+        const rd_kafka_resp_err_t code = rd_kafka_producev(
+            filling->client, RD_KAFKA_V_TOPIC(filling->topic), RD_KAFKA_V_PARTITION(partition),
+            RD_KAFKA_V_KEY((void *)(uintptr_t)key.data, key.bytes),
+            RD_KAFKA_V_VALUE((void *)(uintptr_t)line.data, line.bytes),
+            RD_KAFKA_V_TIMESTAMP(FILL_TIME_MS + number), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+            RD_KAFKA_V_END);
         if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL) {
             return;
         }
-        (void)rd_kafka_poll(client, 50);
+        (void)rd_kafka_poll(filling->client, 50);
     }
 }
 
-static int fill(const char *bootstrap, const char *topic, int partitions)
+static int fill(const char *bootstrap, struct filling *filling)
 {
-    rd_kafka_t *client = open_client(RD_KAFKA_PRODUCER, bootstrap);
     char *line = NULL;
     size_t room = 0;
     int64_t number = 0;
-    if (client == NULL || partitions < 1) {
-        return fail(topic, "cannot be filled");
+    filling->client = open_client(RD_KAFKA_PRODUCER, bootstrap);
+    if (filling->client == NULL) {
+        return 1;
     }
     for (ssize_t bytes = getline(&line, &room, stdin); bytes > 0;
          bytes = getline(&line, &room, stdin)) {
         const size_t length = (size_t)bytes - (line[bytes - 1] == '\n' ? 1 : 0);
-        produce_line(client, topic, (int32_t)(number % partitions), number,
+        produce_line(filling, number,
                      (struct span){.data = (const uint8_t *)line, .bytes = length});
         number++;
-        (void)rd_kafka_poll(client, 0);
+        (void)rd_kafka_poll(filling->client, 0);
     }
     free(line);
-    const rd_kafka_resp_err_t code = rd_kafka_flush(client, 60000);
-    rd_kafka_destroy(client);
-    return code == RD_KAFKA_RESP_ERR_NO_ERROR ? 0 : fail(topic, rd_kafka_err2str(code));
+    const rd_kafka_resp_err_t code = rd_kafka_flush(filling->client, 60000);
+    rd_kafka_destroy(filling->client);
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR ? 0 : fail(filling->topic, rd_kafka_err2str(code));
+}
+
+static int fill_command(const char *bootstrap, int count, char **words)
+{
+    char member[256];
+    struct filling filling = {.topic = words[0]};
+    if (count == 3 && strcmp(words[1], "key") == 0) {
+        (void)snprintf(member, sizeof(member), "\"%s\":\"", words[2]);
+        filling.member = member;
+    } else {
+        filling.partitions = count == 2 ? atoi(words[1]) : 0;
+        if (filling.partitions < 1) {
+            return fail(words[0], "want PARTITIONS, or key MEMBER");
+        }
+    }
+    return fill(bootstrap, &filling);
 }
 
 /* Prints the value of one message; true when it was the end of a partition. */
@@ -276,11 +319,12 @@ int main(int argc, char **argv)
         if (strcmp(verb, "dump") == 0) {
             return dump(argv[1], argv[3]);
         }
-        if (strcmp(verb, "fill") == 0 && argc == 5) {
-            return fill(argv[1], argv[3], atoi(argv[4]));
+        if (strcmp(verb, "fill") == 0) {
+            return fill_command(argv[1], argc - 3, argv + 3);
         }
     }
-    (void)fprintf(stderr, "usage: kafkactl BOOTSTRAP wait SECONDS | create TOPIC[:PARTITIONS]... |"
-                          " ends TOPIC | fill TOPIC PARTITIONS | dump TOPIC\n");
+    (void)fprintf(stderr,
+                  "usage: kafkactl BOOTSTRAP wait SECONDS | create TOPIC[:PARTITIONS]... |"
+                  " ends TOPIC | fill TOPIC PARTITIONS | fill TOPIC key MEMBER | dump TOPIC\n");
     return 2;
 }
