@@ -45,6 +45,7 @@ enum operator_counter {
     OPERATOR_NULL_KEY_DROPPED,
     OPERATOR_EXPIRED,
     OPERATOR_FILTERED_ROWS,
+    OPERATOR_NULL_TIME_DROPPED, /* rows without event time in a window table function */
     OPERATOR_COUNTER_COUNT,
 };
 

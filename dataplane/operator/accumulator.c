@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sets of aggregate calls: laying out their states, the loops over calls, and DISTINCT, which is a
+ * map from value to count in front of any function. The kernels stand in accumulator_number.c,
+ * accumulator_extreme.c and accumulator_value.c. */
+#include "dataplane/operator/accumulator.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "dataplane/operator/accumulator_internal.h"
+
+/* A DISTINCT map: value bytes to how often it is there. */
+#define DISTINCT_BYTES ((uint32_t)sizeof(struct ordered_head))
+
+static const char *const function_names[AGGREGATE_FUNCTION_COUNT] = {
+    [AGGREGATE_COUNT] = "COUNT",
+    [AGGREGATE_SUM] = "SUM",
+    [AGGREGATE_MIN] = "MIN",
+    [AGGREGATE_MAX] = "MAX",
+    [AGGREGATE_AVG] = "AVG",
+    [AGGREGATE_FIRST_VALUE] = "FIRST_VALUE",
+    [AGGREGATE_LAST_VALUE] = "LAST_VALUE",
+    [AGGREGATE_STDDEV_POP] = "STDDEV_POP",
+    [AGGREGATE_STDDEV_SAMP] = "STDDEV_SAMP",
+    [AGGREGATE_VAR_POP] = "VAR_POP",
+    [AGGREGATE_VAR_SAMP] = "VAR_SAMP",
+    [AGGREGATE_LISTAGG] = "LISTAGG",
+    [AGGREGATE_ROW_NUMBER] = "ROW_NUMBER",
+    [AGGREGATE_RANK] = "RANK",
+    [AGGREGATE_DENSE_RANK] = "DENSE_RANK",
+    [AGGREGATE_LAG] = "LAG",
+};
+
+static const struct accumulator_ops *ops_find(const struct aggregate_call *call,
+                                              const struct accumulator_config *config)
+{
+    switch (call->function) {
+    case AGGREGATE_MIN:
+    case AGGREGATE_MAX:
+        return accumulator_extreme_ops(call, config->mode);
+    case AGGREGATE_FIRST_VALUE:
+    case AGGREGATE_LAST_VALUE:
+    case AGGREGATE_LAG:
+    case AGGREGATE_LISTAGG:
+        return accumulator_value_ops(call, config->mode);
+    default:
+        return accumulator_number_ops(call, config->is_over);
+    }
+}
+
+/* MIN and MAX do not change by doubles, so their DISTINCT needs no map. */
+static bool needs_distinct(const struct aggregate_call *call)
+{
+    return call->distinct && call->function != AGGREGATE_MIN && call->function != AGGREGATE_MAX;
+}
+
+static int call_prepare(struct accumulator_set *set, struct accumulator *self,
+                        const struct accumulator_config *config, struct error *error)
+{
+    const struct aggregate_call *call = self->call;
+    const struct row_layout *layout = config->layout;
+    self->ops = ops_find(call, config);
+    if (self->ops == NULL) {
+        char printed[TYPE_PRINT_BYTES];
+        return error_set(error, -ENOTSUP, "%s over %s is not supported",
+                         function_names[call->function], type_print(&call->argument_type, printed));
+    }
+    ASSERT((self->ops->bytes & 7) == 0);
+    self->column = ACCUMULATOR_NONE;
+    if (call->argument != AGGREGATE_COLUMN_NONE) {
+        ASSERT(call->argument < layout->column_count);
+        self->column = call->argument;
+        self->word = layout->slots[call->argument];
+        const struct type *type = &layout->types[call->argument];
+        self->datum_bytes = type_is_text(type) ? 0 : 8 * type_slot_count(type);
+    }
+    self->filter = ACCUMULATOR_NONE;
+    if (call->filter != AGGREGATE_COLUMN_NONE) {
+        ASSERT(call->filter < layout->column_count);
+        self->filter = call->filter;
+        self->filter_word = layout->slots[call->filter];
+    }
+    self->distinct_offset = ACCUMULATOR_NONE;
+    if (needs_distinct(call)) {
+        self->distinct_offset = set->bytes;
+        set->bytes += DISTINCT_BYTES;
+    }
+    self->offset = set->bytes;
+    set->bytes += self->ops->bytes;
+    return 0;
+}
+
+static int limits_check(const struct accumulator_set *set, struct error *error)
+{
+    uint32_t heads = 0;
+    for (uint32_t i = 0; i < set->call_count; i++) {
+        heads += (set->calls[i].ops->head_kind != 0) +
+                 (set->calls[i].distinct_offset != ACCUMULATOR_NONE);
+    }
+    if (set->bytes > TABLE_VALUE_BYTES_MAX || heads > ACCUMULATOR_HEADS_MAX) {
+        return error_set(error, -ENOTSUP,
+                         "the aggregate calls of one query block need %u bytes and %u collections "
+                         "of state a key, more than %u and %u",
+                         set->bytes, heads, TABLE_VALUE_BYTES_MAX, ACCUMULATOR_HEADS_MAX);
+    }
+    return 0;
+}
+
+int accumulators_create(const struct accumulator_config *config, struct accumulator_set **out,
+                        struct error *error)
+{
+    ASSERT(config->call_count <= AGGREGATE_CALLS_MAX);
+    ASSERT((config->base_bytes & 7) == 0);
+    struct accumulator_set *set =
+        calloc(1, sizeof(*set) + config->call_count * sizeof(set->calls[0]));
+    if (set == NULL) {
+        return error_set(error, -ENOMEM, "out of memory");
+    }
+    set->scratch = aligned_alloc(CACHE_LINE_BYTES, ACCUMULATOR_TEXT_BYTES_MAX);
+    set->call_count = config->call_count;
+    set->bytes = config->base_bytes;
+    int result = set->scratch == NULL ? error_set(error, -ENOMEM, "out of memory") : 0;
+    for (uint32_t i = 0; i < config->call_count && result == 0; i++) {
+        struct accumulator *self = &set->calls[i];
+        self->call = &config->calls[i];
+        self->mode = config->mode;
+        self->is_over = config->is_over;
+        self->scratch = set->scratch;
+        result = call_prepare(set, self, config, error);
+    }
+    if (result == 0) {
+        result = limits_check(set, error);
+    }
+    if (result != 0) {
+        accumulators_destroy(set);
+        return result;
+    }
+    *out = set;
+    return 0;
+}
+
+void accumulators_destroy(struct accumulator_set *set)
+{
+    if (set != NULL) {
+        free(set->scratch);
+        free(set);
+    }
+}
+
+uint32_t accumulators_bytes(const struct accumulator_set *set)
+{
+    ASSERT((set->bytes & 7) == 0);
+    return set->bytes;
+}
+
+uint32_t accumulators_heads(const struct accumulator_set *set, struct table_head *heads)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < set->call_count; i++) {
+        const struct accumulator *self = &set->calls[i];
+        if (self->distinct_offset != ACCUMULATOR_NONE) {
+            heads[count++] = (struct table_head){
+                .offset = (uint16_t)self->distinct_offset,
+                .kind = TABLE_HEAD_ORDERED,
+            };
+        }
+        if (self->ops->head_kind != 0) {
+            heads[count++] = (struct table_head){
+                .offset = (uint16_t)self->offset,
+                .kind = (uint16_t)self->ops->head_kind,
+            };
+        }
+    }
+    ASSERT(count <= ACCUMULATOR_HEADS_MAX);
+    return count;
+}
+
+void accumulators_init(const struct accumulator_set *set, const struct accumulator_state *state)
+{
+    ASSERT(((uintptr_t)state->value & 7) == 0);
+    for (uint32_t i = 0; i < set->call_count; i++) {
+        const struct accumulator *self = &set->calls[i];
+        if (self->distinct_offset != ACCUMULATOR_NONE) {
+            ordered_init((struct ordered_head *)(state->value + self->distinct_offset),
+                         state->shard, sizeof(int64_t));
+        }
+        if (self->ops->init != NULL) {
+            self->ops->init(state, state->value + self->offset);
+        }
+    }
+}
+
+/* Whether the call counts this row; NULL arguments are left out but by LAG. */
+static inline bool wants(const struct accumulator *self, const struct row *row)
+{
+    if (self->filter != ACCUMULATOR_NONE && row->words[self->filter_word] != 1) {
+        return false; /* FALSE, or NULL, whose slot is 0 */
+    }
+    return self->column == ACCUMULATOR_NONE || !row_is_null(row, self->column) ||
+           self->call->function == AGGREGATE_LAG;
+}
+
+/* Points to the row's argument; text is a span that the caller keeps. */
+static inline const void *argument(const struct accumulator *self, const struct row *row,
+                                   struct span *text)
+{
+    if (self->column == ACCUMULATOR_NONE || row_is_null(row, self->column)) {
+        return NULL;
+    }
+    if (self->datum_bytes != 0) {
+        return &row->words[self->word];
+    }
+    const uint64_t slot = row->words[self->word];
+    text->data = (const uint8_t *)row + (uint32_t)slot;
+    text->bytes = slot >> 32;
+    return text;
+}
+
+/* All NaNs are one value; 0.0 and -0.0 are two. */
+static struct span distinct_key(const struct accumulator *self, const void *datum,
+                                uint64_t canonical[static 1])
+{
+    const struct span bytes = accumulator_span(self, datum);
+    const enum type_kind kind = self->call->argument_type.kind;
+    if ((kind == TYPE_DOUBLE && load_f64(datum) != load_f64(datum)) ||
+        (kind == TYPE_FLOAT && load_f32(datum) != load_f32(datum))) {
+        canonical[0] = kind == TYPE_DOUBLE ? UINT64_C(0x7ff8000000000000) : UINT64_C(0x7fc00000);
+        return (struct span){.data = (const uint8_t *)canonical, .bytes = 8};
+    }
+    return bytes;
+}
+
+/* Counts a value in or out of the map; *first tells whether the function must see it. */
+static bool distinct_count(const struct accumulator *self, const struct accumulator_state *state,
+                           const void *datum, int64_t step, bool *first)
+{
+    struct ordered_head *head = (struct ordered_head *)(state->value + self->distinct_offset);
+    uint64_t canonical[1];
+    const struct span key = distinct_key(self, datum, canonical);
+    bool created = false;
+    int64_t *count = ordered_insert(state->heap, head, key, &created);
+    if (count == NULL) {
+        return false;
+    }
+    const int64_t before = *count;
+    *count = before + step;
+    *first = (before == 0 && step > 0) || (before == 1 && step < 0);
+    if (*count == 0) {
+        (void)ordered_remove(state->heap, head, key);
+    }
+    return true;
+}
+
+static bool distinct_add(const struct accumulator *self, const struct accumulator_state *state,
+                         const void *datum, int64_t step)
+{
+    bool first = false;
+    if (!distinct_count(self, state, datum, step, &first)) {
+        return false;
+    }
+    if (!first) {
+        return true;
+    }
+    uint8_t *at = state->value + self->offset;
+    return step > 0 ? self->ops->add(self, state, at, datum)
+                    : self->ops->retract(self, state, at, datum);
+}
+
+bool accumulators_add(const struct accumulator_set *set, const struct accumulator_state *state,
+                      const struct row *row)
+{
+    ASSERT_SLOW(state->value != NULL);
+    for (uint32_t i = 0; i < set->call_count; i++) {
+        const struct accumulator *self = &set->calls[i];
+        if (!wants(self, row)) {
+            continue;
+        }
+        struct span text;
+        const void *datum = argument(self, row, &text);
+        const bool fine = self->distinct_offset != ACCUMULATOR_NONE
+                              ? distinct_add(self, state, datum, 1)
+                              : self->ops->add(self, state, state->value + self->offset, datum);
+        if (!fine) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool accumulators_retract(const struct accumulator_set *set, const struct accumulator_state *state,
+                          const struct row *row)
+{
+    ASSERT_SLOW(state->value != NULL);
+    for (uint32_t i = 0; i < set->call_count; i++) {
+        const struct accumulator *self = &set->calls[i];
+        if (!wants(self, row)) {
+            continue;
+        }
+        ASSERT(self->ops->retract != NULL);
+        struct span text;
+        const void *datum = argument(self, row, &text);
+        const bool fine = self->distinct_offset != ACCUMULATOR_NONE
+                              ? distinct_add(self, state, datum, -1)
+                              : self->ops->retract(self, state, state->value + self->offset, datum);
+        if (!fine) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Values of the other map go through the function as if they came one by one. */
+static bool distinct_merge(const struct accumulator *self, const struct accumulator_state *state,
+                           const struct accumulator_state *from)
+{
+    const struct ordered_head *other =
+        (const struct ordered_head *)(from->value + self->distinct_offset);
+    struct ordered_cursor cursor;
+    bool more = ordered_first(from->heap, other, &cursor);
+    for (; more; more = ordered_next(from->heap, &cursor)) {
+        const struct ordered_entry entry = ordered_entry(from->heap, other, &cursor);
+        struct span bytes = entry.key;
+        if (entry.key_blob != 0 && !accumulator_blob(self, from, entry.key_blob, &bytes)) {
+            return false;
+        }
+        const void *datum = self->datum_bytes == 0 ? (const void *)&bytes : bytes.data;
+        bool first = false;
+        if (!distinct_count(self, state, datum, load_i64(entry.value), &first)) {
+            return false;
+        }
+        if (first && !self->ops->add(self, state, state->value + self->offset, datum)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool accumulators_merge(struct accumulator_set *set, const struct accumulator_state *state,
+                        const struct accumulator_state *from)
+{
+    ASSERT(state->value != from->value);
+    for (uint32_t i = 0; i < set->call_count; i++) {
+        const struct accumulator *self = &set->calls[i];
+        ASSERT(self->ops->merge != NULL);
+        const bool fine = self->distinct_offset != ACCUMULATOR_NONE
+                              ? distinct_merge(self, state, from)
+                              : self->ops->merge(self, state, state->value + self->offset,
+                                                 from->value + self->offset);
+        if (!fine) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void head_clear(const struct accumulator_state *state, uint32_t kind, void *at)
+{
+    if (kind == TABLE_HEAD_LIST) {
+        while (!list_clear(state->heap, at, UINT32_MAX)) {
+        }
+    } else if (kind == TABLE_HEAD_ORDERED) {
+        while (!ordered_clear(state->heap, at, UINT32_MAX)) {
+        }
+    } else if (kind == TABLE_HEAD_BLOB_REF && *(uint64_t *)at != 0) {
+        heap_blob_release(state->heap, *(uint64_t *)at);
+    }
+}
+
+void accumulators_clear(const struct accumulator_set *set, const struct accumulator_state *state)
+{
+    for (uint32_t i = 0; i < set->call_count; i++) {
+        const struct accumulator *self = &set->calls[i];
+        if (self->distinct_offset != ACCUMULATOR_NONE) {
+            head_clear(state, TABLE_HEAD_ORDERED, state->value + self->distinct_offset);
+            memset(state->value + self->distinct_offset, 0, DISTINCT_BYTES);
+        }
+        head_clear(state, self->ops->head_kind, state->value + self->offset);
+        memset(state->value + self->offset, 0, self->ops->bytes);
+    }
+}
+
+bool accumulators_result(struct accumulator_set *set, uint32_t call,
+                         const struct accumulator_state *state, struct value *out)
+{
+    ASSERT(call < set->call_count);
+    const struct accumulator *self = &set->calls[call];
+    out->is_null = true;
+    return self->ops->result(self, state, state->value + self->offset, out);
+}
+
+uint32_t accumulators_store(struct accumulator_set *set, const struct accumulator_state *state,
+                            struct row_writer *writer, uint32_t first_column, uint32_t *next)
+{
+    ASSERT(first_column + set->call_count <= writer->layout->column_count);
+    for (; *next < set->call_count; (*next)++) {
+        struct value value;
+        if (!accumulators_result(set, *next, state, &value)) {
+            return UINT32_MAX;
+        }
+        if (!row_set_value(writer, first_column + *next, &value)) {
+            return (uint32_t)value.text.bytes;
+        }
+    }
+    return 0;
+}
+
+bool accumulator_blob(const struct accumulator *self, const struct accumulator_state *state,
+                      uint64_t blob, struct span *out)
+{
+    ASSERT(blob != 0);
+    const uint32_t bytes = heap_blob_bytes(state->heap, blob);
+    *out = heap_blob_piece(state->heap, blob, 0);
+    if (out->bytes == bytes) {
+        return true;
+    }
+    if (bytes > ACCUMULATOR_TEXT_BYTES_MAX) {
+        return false;
+    }
+    heap_blob_read(state->heap, blob, 0, bytes, self->scratch);
+    *out = (struct span){.data = self->scratch, .bytes = bytes};
+    return true;
+}
+
+bool accumulator_item(const struct accumulator *self, const struct accumulator_state *state,
+                      const struct list_item *item, struct span *out)
+{
+    if (item->data == NULL && item->bytes != 0) {
+        return accumulator_blob(self, state, item->blob, out);
+    }
+    *out = (struct span){.data = item->data, .bytes = item->bytes};
+    return true;
+}
+
+bool accumulator_blob_set(const struct accumulator_state *state, uint64_t *blob,
+                          struct span content)
+{
+    const uint64_t fresh = heap_blob_store(state->heap, state->shard, content);
+    if (fresh == 0) {
+        return false;
+    }
+    if (*blob != 0) {
+        heap_blob_release(state->heap, *blob);
+    }
+    *blob = fresh;
+    return true;
+}

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* MIN and MAX, three ways:
+ *
+ *  - APPEND: one value, replaced by plain < and >: a NaN that came first stays for ever, a later
+ * one is passed over, of 0.0 and -0.0 the first wins. Text compares by its bytes.
+ *  - RETRACT: an ordered map from value to count, by Java's compareTo: NaN highest, -0.0 below 0.0.
+ *  - SLIDING: rows leave in the order in which they came, so a value that a later one beats can
+ *    never be the answer again: a list of candidates, best in front, O(1) a row over time. Order as
+ *    in RETRACT.
+ */
+#include "dataplane/operator/accumulator_internal.h"
+
+#define KEY_BYTES 16 /* of a fixed value, order-preserving */
+
+struct extreme_fixed {
+    uint64_t seen;
+    uint64_t words[2];
+};
+
+/* What a comparison answers beside below, equal and above: with NaN nothing holds. */
+enum comparison {
+    COMPARE_BELOW = -1,
+    COMPARE_EQUAL = 0,
+    COMPARE_ABOVE = 1,
+    COMPARE_NONE = 2,
+};
+
+#define COMPARE(a, b)                                                                              \
+    ((a) < (b) ? COMPARE_BELOW                                                                     \
+               : ((a) > (b) ? COMPARE_ABOVE : ((a) == (b) ? COMPARE_EQUAL : COMPARE_NONE)))
+
+static enum comparison compare_i128(const void *a, const void *b)
+{
+    const __int128 left = load_i128(a);
+    const __int128 right = load_i128(b);
+    return COMPARE(left, right);
+}
+
+/* By milliseconds, then nanoseconds of the millisecond. */
+static enum comparison compare_timestamp(const void *a, const void *b)
+{
+    struct timestamp left;
+    struct timestamp right;
+    memcpy(&left, a, sizeof(left));
+    memcpy(&right, b, sizeof(right));
+    return left.ms != right.ms ? COMPARE(left.ms, right.ms) : COMPARE(left.ns, right.ns);
+}
+
+static enum comparison compare_plain(const struct accumulator *self, const void *a, const void *b)
+{
+    switch (self->call->argument_type.kind) {
+    case TYPE_DOUBLE:
+        return COMPARE(load_f64(a), load_f64(b));
+    case TYPE_FLOAT:
+        return COMPARE(load_f32(a), load_f32(b));
+    case TYPE_TIMESTAMP:
+    case TYPE_TIMESTAMP_LTZ:
+        return compare_timestamp(a, b);
+    default:
+        return self->datum_bytes == 16 ? compare_i128(a, b) : COMPARE(load_i64(a), load_i64(b));
+    }
+}
+
+static bool wants_max(const struct accumulator *self)
+{
+    return self->call->function == AGGREGATE_MAX;
+}
+
+static bool beats(const struct accumulator *self, const void *a, const void *b)
+{
+    return compare_plain(self, a, b) == (wants_max(self) ? COMPARE_ABOVE : COMPARE_BELOW);
+}
+
+static bool append_add(const struct accumulator *self, const struct accumulator_state *state,
+                       void *at, const void *datum)
+{
+    struct extreme_fixed *best = at;
+    if (best->seen == 0 || beats(self, datum, best->words)) {
+        best->seen = 1;
+        memcpy(best->words, datum, self->datum_bytes);
+    }
+    return true;
+}
+
+static bool append_merge(const struct accumulator *self, const struct accumulator_state *state,
+                         void *at, const void *from)
+{
+    const struct extreme_fixed *other = from;
+    return other->seen == 0 || append_add(self, state, at, other->words);
+}
+
+static bool append_result(const struct accumulator *self, const struct accumulator_state *state,
+                          const void *at, struct value *out)
+{
+    const struct extreme_fixed *best = at;
+    out->is_null = best->seen == 0;
+    memcpy(&out->i64, best->words, sizeof(best->words));
+    return true;
+}
+
+static const struct accumulator_ops append_ops = {
+    .bytes = sizeof(struct extreme_fixed),
+    .add = append_add,
+    .merge = append_merge,
+    .result = append_result,
+};
+
+static bool append_text_add(const struct accumulator *self, const struct accumulator_state *state,
+                            void *at, const void *datum)
+{
+    uint64_t *blob = at;
+    const struct span text = *(const struct span *)datum;
+    if (*blob != 0) {
+        const int order = heap_blob_compare(state->heap, *blob, text); /* held against new */
+        if (wants_max(self) ? order >= 0 : order <= 0) {
+            return true;
+        }
+    }
+    return accumulator_blob_set(state, blob, text);
+}
+
+static bool append_text_merge(const struct accumulator *self, const struct accumulator_state *state,
+                              void *at, const void *from)
+{
+    const uint64_t other = *(const uint64_t *)from;
+    struct span text;
+    if (other == 0) {
+        return true;
+    }
+    return accumulator_blob(self, state, other, &text) && append_text_add(self, state, at, &text);
+}
+
+static bool append_text_result(const struct accumulator *self,
+                               const struct accumulator_state *state, const void *at,
+                               struct value *out)
+{
+    const uint64_t blob = *(const uint64_t *)at;
+    out->is_null = blob == 0;
+    return out->is_null || accumulator_blob(self, state, blob, &out->text);
+}
+
+static const struct accumulator_ops append_text_ops = {
+    .bytes = sizeof(uint64_t),
+    .head_kind = TABLE_HEAD_BLOB_REF,
+    .add = append_text_add,
+    .merge = append_text_merge,
+    .result = append_text_result,
+};
+
+#define SIGN_BIT (UINT64_C(1) << 63)
+
+/* Doubles in the order of Double.compare: all NaNs alike and highest. */
+static uint64_t real_key(double value)
+{
+    uint64_t bits = UINT64_C(0x7ff8000000000000);
+    if (value == value) {
+        memcpy(&bits, &value, sizeof(bits));
+    }
+    return (bits & SIGN_BIT) != 0 ? ~bits : bits | SIGN_BIT;
+}
+
+static double real_of_key(uint64_t key)
+{
+    const uint64_t bits = (key & SIGN_BIT) != 0 ? key ^ SIGN_BIT : ~key;
+    double value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+/* Bytes whose memcmp order is the value's order. FLOAT travels as DOUBLE, which is exact. */
+static struct span key_of(const struct accumulator *self, const void *datum,
+                          uint8_t into[static KEY_BYTES])
+{
+    const struct type *type = &self->call->argument_type;
+    if (self->datum_bytes == 0) {
+        return *(const struct span *)datum;
+    }
+    if (type->kind == TYPE_DOUBLE || type->kind == TYPE_FLOAT) {
+        store_be64(into, real_key(type->kind == TYPE_FLOAT ? load_f32(datum) : load_f64(datum)));
+    } else if (type->kind == TYPE_DECIMAL && self->datum_bytes == 16) {
+        const unsigned __int128 bits = (unsigned __int128)load_i128(datum);
+        store_be64(into, (uint64_t)(bits >> 64) ^ SIGN_BIT);
+        store_be64(into + 8, (uint64_t)bits);
+    } else {
+        store_be64(into, (uint64_t)load_i64(datum) ^ SIGN_BIT);
+        if (self->datum_bytes == 16) { /* timestamps: the nanoseconds are never negative */
+            store_be64(into + 8, (uint64_t)load_i64((const uint8_t *)datum + 8));
+        }
+    }
+    return (struct span){.data = into, .bytes = self->datum_bytes};
+}
+
+static void value_of_key(const struct accumulator *self, struct span key, struct value *out)
+{
+    const struct type *type = &self->call->argument_type;
+    if (self->datum_bytes == 0) {
+        out->text = key;
+        return;
+    }
+    ASSERT(key.bytes == self->datum_bytes);
+    const uint64_t high = load_be64(key.data);
+    const uint64_t low = self->datum_bytes == 16 ? load_be64(key.data + 8) : 0;
+    if (type->kind == TYPE_DOUBLE) {
+        out->f64 = real_of_key(high);
+    } else if (type->kind == TYPE_FLOAT) {
+        out->i64 = 0;
+        out->f32 = (float)real_of_key(high);
+    } else if (type->kind == TYPE_DECIMAL && self->datum_bytes == 16) {
+        const unsigned __int128 bits = ((unsigned __int128)(high ^ SIGN_BIT) << 64) | low;
+        out->i128 = (__int128)bits;
+    } else {
+        const uint64_t words[2] = {high ^ SIGN_BIT, low};
+        memcpy(&out->i64, words, self->datum_bytes);
+    }
+}
+
+static void retract_init(const struct accumulator_state *state, void *at)
+{
+    ordered_init(at, state->shard, sizeof(int64_t));
+}
+
+static bool retract_count(const struct accumulator_state *state, struct ordered_head *head,
+                          struct span key, int64_t step)
+{
+    bool created = false;
+    int64_t *count = ordered_insert(state->heap, head, key, &created);
+    if (count == NULL) {
+        return false;
+    }
+    *count += step;
+    if (*count == 0) {
+        (void)ordered_remove(state->heap, head, key);
+    }
+    return true;
+}
+
+static bool retract_add(const struct accumulator *self, const struct accumulator_state *state,
+                        void *at, const void *datum)
+{
+    uint8_t key[KEY_BYTES];
+    return retract_count(state, at, key_of(self, datum, key), 1);
+}
+
+static bool retract_retract(const struct accumulator *self, const struct accumulator_state *state,
+                            void *at, const void *datum)
+{
+    uint8_t key[KEY_BYTES];
+    return retract_count(state, at, key_of(self, datum, key), -1);
+}
+
+static bool retract_merge(const struct accumulator *self, const struct accumulator_state *state,
+                          void *at, const void *from)
+{
+    const struct ordered_head *other = from;
+    struct ordered_cursor cursor;
+    bool more = ordered_first(state->heap, other, &cursor);
+    for (; more; more = ordered_next(state->heap, &cursor)) {
+        const struct ordered_entry entry = ordered_entry(state->heap, other, &cursor);
+        struct span key = entry.key;
+        if (entry.key_blob != 0 && !accumulator_blob(self, state, entry.key_blob, &key)) {
+            return false;
+        }
+        if (!retract_count(state, at, key, load_i64(entry.value))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Values taken out more often than put in are there with a count below 0 and do not count. */
+static bool retract_result(const struct accumulator *self, const struct accumulator_state *state,
+                           const void *at, struct value *out)
+{
+    const struct ordered_head *head = at;
+    const bool max = wants_max(self);
+    struct ordered_cursor cursor;
+    bool more =
+        max ? ordered_last(state->heap, head, &cursor) : ordered_first(state->heap, head, &cursor);
+    while (more) {
+        const struct ordered_entry entry = ordered_entry(state->heap, head, &cursor);
+        if (load_i64(entry.value) > 0) {
+            struct span key = entry.key;
+            if (entry.key_blob != 0 && !accumulator_blob(self, state, entry.key_blob, &key)) {
+                return false;
+            }
+            out->is_null = false;
+            value_of_key(self, key, out);
+            return true;
+        }
+        more = max ? ordered_prev(state->heap, &cursor) : ordered_next(state->heap, &cursor);
+    }
+    out->is_null = true;
+    return true;
+}
+
+static const struct accumulator_ops retract_ops = {
+    .bytes = sizeof(struct ordered_head),
+    .head_kind = TABLE_HEAD_ORDERED,
+    .init = retract_init,
+    .add = retract_add,
+    .retract = retract_retract,
+    .merge = retract_merge,
+    .result = retract_result,
+};
+
+static void sliding_init(const struct accumulator_state *state, void *at)
+{
+    list_init(at, state->shard, 0);
+}
+
+/* How a candidate stands to a text: positive when it is the better answer. */
+static int text_compare(const struct accumulator *self, const struct accumulator_state *state,
+                        const struct list_item *item, struct span text)
+{
+    int order;
+    if (item->data == NULL && item->bytes != 0) {
+        order = heap_blob_compare(state->heap, item->blob, text);
+    } else {
+        const size_t common = item->bytes < text.bytes ? item->bytes : text.bytes;
+        order = common == 0 ? 0 : memcmp(item->data, text.data, common);
+        if (order == 0) {
+            order = item->bytes < text.bytes ? -1 : item->bytes > text.bytes;
+        }
+    }
+    return wants_max(self) ? order : -order;
+}
+
+/* As text_compare, any datum. */
+static int candidate_compare(const struct accumulator *self, const struct accumulator_state *state,
+                             const struct list_item *item, const void *datum)
+{
+    const enum type_kind kind = self->call->argument_type.kind;
+    if (self->datum_bytes == 0) {
+        return text_compare(self, state, item, *(const struct span *)datum);
+    }
+    if (kind != TYPE_DOUBLE && kind != TYPE_FLOAT) {
+        const int order = compare_plain(self, item->data, datum);
+        return wants_max(self) ? order : -order;
+    }
+    uint8_t held[KEY_BYTES];
+    uint8_t fresh[KEY_BYTES];
+    (void)key_of(self, item->data, held);
+    (void)key_of(self, datum, fresh);
+    const int order = memcmp(held, fresh, sizeof(uint64_t));
+    return wants_max(self) ? order : -order;
+}
+
+/* Removes from cursor towards the front what the newcomer beats. */
+static void candidates_shed(const struct accumulator *self, const struct accumulator_state *state,
+                            struct list_head *head, const void *datum)
+{
+    struct list_cursor cursor;
+    while (list_last(state->heap, head, &cursor)) {
+        const struct list_item item = list_item(state->heap, &cursor);
+        if (candidate_compare(self, state, &item, datum) >= 0) {
+            return;
+        }
+        list_remove(state->heap, head, &cursor);
+    }
+}
+
+/* A row that comes out of order (on-arrival OVER): it is a candidate unless a later one is as good,
+ * and it beats those in front of it. */
+static bool candidate_insert(const struct accumulator *self, const struct accumulator_state *state,
+                             struct list_head *head, const void *datum)
+{
+    struct list_cursor cursor;
+    if (list_seek(state->heap, head, state->order + 1, &cursor)) {
+        const struct list_item later = list_item(state->heap, &cursor);
+        if (candidate_compare(self, state, &later, datum) >= 0) {
+            return true;
+        }
+    }
+    for (;;) {
+        const bool found = list_seek(state->heap, head, state->order + 1, &cursor)
+                               ? list_prev(state->heap, &cursor)
+                               : list_last(state->heap, head, &cursor);
+        if (!found) {
+            break;
+        }
+        const struct list_item earlier = list_item(state->heap, &cursor);
+        if (candidate_compare(self, state, &earlier, datum) >= 0) {
+            break;
+        }
+        list_remove(state->heap, head, &cursor);
+    }
+    return list_insert(state->heap, head, state->order, accumulator_span(self, datum));
+}
+
+static bool sliding_add(const struct accumulator *self, const struct accumulator_state *state,
+                        void *at, const void *datum)
+{
+    struct list_head *head = at;
+    struct list_cursor cursor;
+    if (list_last(state->heap, head, &cursor) &&
+        list_item(state->heap, &cursor).order > state->order) {
+        return candidate_insert(self, state, head, datum);
+    }
+    candidates_shed(self, state, head, datum);
+    return list_insert(state->heap, head, state->order, accumulator_span(self, datum));
+}
+
+/* Drops the candidates up to the leaving row's place; the beaten ones have gone before. */
+static bool sliding_retract(const struct accumulator *self, const struct accumulator_state *state,
+                            void *at, const void *datum)
+{
+    struct list_head *head = at;
+    struct list_cursor cursor;
+    while (list_first(state->heap, head, &cursor) &&
+           list_item(state->heap, &cursor).order <= state->order) {
+        list_drop_first(state->heap, head);
+    }
+    return true;
+}
+
+static bool sliding_result(const struct accumulator *self, const struct accumulator_state *state,
+                           const void *at, struct value *out)
+{
+    struct list_cursor cursor;
+    out->is_null = !list_first(state->heap, at, &cursor);
+    if (out->is_null) {
+        return true;
+    }
+    const struct list_item item = list_item(state->heap, &cursor);
+    struct span bytes;
+    if (!accumulator_item(self, state, &item, &bytes)) {
+        return false;
+    }
+    accumulator_value(self, bytes, out);
+    return true;
+}
+
+static const struct accumulator_ops sliding_ops = {
+    .bytes = LIST_HEAD_BYTES(0),
+    .head_kind = TABLE_HEAD_LIST,
+    .init = sliding_init,
+    .add = sliding_add,
+    .retract = sliding_retract,
+    .result = sliding_result,
+};
+
+const struct accumulator_ops *accumulator_extreme_ops(const struct aggregate_call *call,
+                                                      enum accumulator_mode mode)
+{
+    ASSERT(call->function == AGGREGATE_MIN || call->function == AGGREGATE_MAX);
+    const enum type_kind kind = call->argument_type.kind;
+    if (kind == TYPE_NULL || kind >= TYPE_ARRAY) {
+        return NULL;
+    }
+    if (mode == ACCUMULATOR_RETRACT) {
+        return &retract_ops;
+    }
+    if (mode == ACCUMULATOR_SLIDING) {
+        return &sliding_ops;
+    }
+    return type_is_text(&call->argument_type) ? &append_text_ops : &append_ops;
+}

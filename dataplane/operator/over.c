@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OVER by event time: each row goes out once, with aggregates over the rows of its key up to it.
+ * This file makes the operator and holds what its two ways of answering share.
+ *
+ * State: a table by key. A value holds the last fired time, a list of whole rows that wait for the
+ * watermark, a list of packed rows that a later frame may have to give back (only the columns that
+ * the calls read), and the accumulators. Timers say which keys are due. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "dataplane/operator/over_internal.h"
+
+#define DUE_PAYLOAD_BYTES (KEY_BYTES_MAX + 4096)
+
+static void over_close(struct operator* base)
+{
+    struct over *self = (struct over *)base;
+    timers_destroy(self->timers);
+    table_destroy(self->keys);
+    accumulators_destroy(self->set);
+    keyer_destroy(self->keyer);
+    widener_fini(&self->widener);
+    free(self->frame.types);
+    free(self->frame.slots);
+    free(self->frame.columns);
+    free(self->frame.packed);
+    free(self->frame.unpacked);
+    free(self->calls);
+    free(self->scratch_value);
+    free(self->due_payload);
+    free(self);
+}
+
+/* Gives the frame's number of an input column, adding it when it is new. */
+static uint32_t frame_column(struct over *self, uint32_t column)
+{
+    if (column == AGGREGATE_COLUMN_NONE) {
+        return AGGREGATE_COLUMN_NONE;
+    }
+    struct over_frame *frame = &self->frame;
+    uint32_t i = 0;
+    while (i < frame->layout.column_count && frame->columns[i] != column) {
+        i++;
+    }
+    if (i == frame->layout.column_count) {
+        ASSERT(column < self->input->column_count);
+        frame->columns[i] = column;
+        frame->types[i] = self->input->types[column];
+        frame->has_text |= type_is_text(&frame->types[i]);
+        frame->layout.column_count++;
+    }
+    return i;
+}
+
+static int frame_create(struct over *self)
+{
+    const uint32_t count = self->plan->call_count;
+    const size_t columns = 2 * (size_t)count + 1;
+    struct over_frame *frame = &self->frame;
+    frame->types = calloc(columns, sizeof(frame->types[0]));
+    frame->slots = calloc(columns, sizeof(frame->slots[0]));
+    frame->columns = calloc(columns, sizeof(frame->columns[0]));
+    frame->packed = operator_scratch(OPERATOR_ROW_BYTES);
+    frame->unpacked = operator_scratch(OPERATOR_ROW_BYTES);
+    self->calls = calloc(count + 1, sizeof(self->calls[0]));
+    if (frame->types == NULL || frame->slots == NULL || frame->columns == NULL ||
+        frame->packed == NULL || frame->unpacked == NULL || self->calls == NULL) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        self->calls[i] = self->plan->calls[i];
+        if (self->uses_frame) {
+            self->calls[i].argument = frame_column(self, self->plan->calls[i].argument);
+            self->calls[i].filter = frame_column(self, self->plan->calls[i].filter);
+        }
+    }
+    row_layout_init(&frame->layout, frame->types, frame->layout.column_count, frame->slots);
+    return 0;
+}
+
+/* Keys of on-arrival unbounded frames have their accumulators twice. */
+static uint32_t heads_fill(const struct over *self, struct table_head *heads)
+{
+    uint32_t count = accumulators_heads(self->set, heads);
+    const uint32_t shift = accumulators_bytes(self->set) - (uint32_t)sizeof(struct over_key);
+    if (self->plan->on_arrival && self->plan->unbounded) {
+        for (uint32_t i = 0; i < count; i++) {
+            heads[count + i] = heads[i];
+            heads[count + i].offset = (uint16_t)(heads[i].offset + shift);
+        }
+        count *= 2;
+    }
+    heads[count++] = (struct table_head){
+        .offset = offsetof(struct over_key, pending),
+        .kind = TABLE_HEAD_LIST,
+    };
+    heads[count++] = (struct table_head){
+        .offset = offsetof(struct over_key, frame),
+        .kind = TABLE_HEAD_LIST,
+    };
+    return count;
+}
+
+static int table_make(struct over *self, struct error *error)
+{
+    struct table_head heads[2 * ACCUMULATOR_HEADS_MAX + 2];
+    const uint32_t head_count = heads_fill(self, heads);
+    uint32_t bytes = accumulators_bytes(self->set);
+    if (self->plan->on_arrival && self->plan->unbounded) {
+        bytes += bytes - (uint32_t)sizeof(struct over_key);
+    }
+    if (head_count > TABLE_HEAD_COUNT_MAX || bytes > TABLE_VALUE_BYTES_MAX) {
+        return error_set(error, -ENOTSUP,
+                         "the OVER calls of one SELECT need %u bytes and %u collections of state a "
+                         "key, more than %u and %u",
+                         bytes, head_count, TABLE_VALUE_BYTES_MAX, TABLE_HEAD_COUNT_MAX);
+    }
+    char name[OPERATOR_NAME_BYTES];
+    const struct table_config config = {
+        .name = state_name(name, "over", self->node),
+        .value_bytes = bytes,
+        .heads = heads,
+        .head_count = head_count,
+    };
+    return table_create(self->context->heap, &config, &self->keys, error);
+}
+
+static int state_create(struct over *self, struct error *error)
+{
+    const bool only_grows = self->plan->unbounded;
+    const struct accumulator_config config = {
+        .calls = self->calls,
+        .call_count = self->plan->call_count,
+        .layout = self->uses_frame ? &self->frame.layout : self->input,
+        .mode = only_grows ? ACCUMULATOR_APPEND : ACCUMULATOR_SLIDING,
+        .is_over = true,
+        .base_bytes = sizeof(struct over_key),
+    };
+    int result = accumulators_create(&config, &self->set, error);
+    if (result == 0) {
+        result = table_make(self, error);
+    }
+    char name[OPERATOR_NAME_BYTES];
+    if (result == 0) {
+        result = timers_create(self->context->heap, state_name(name, "over.due", self->node),
+                               &self->timers, error);
+    }
+    return result;
+}
+
+static int over_open(const struct plan_node *node, const struct row_layout *const *inputs,
+                     struct operator_context *context, struct operator** out, struct error *error)
+{
+    ASSERT(node->operator== PLAN_OVER);
+    struct over *self = calloc(1, sizeof(*self));
+    if (self == NULL) {
+        return error_set(error, -ENOMEM, "out of memory");
+    }
+    self->base.ops = &over_ops;
+    self->context = context;
+    self->node = node;
+    self->plan = &node->over;
+    self->input = inputs[0];
+    self->uses_frame = !node->over.unbounded || node->over.on_arrival;
+    self->watermark_ms = WATERMARK_MIN;
+    self->keyer = keyer_create(inputs[0], &node->over.key);
+    self->scratch_value = operator_scratch(TABLE_VALUE_BYTES_MAX);
+    self->due_payload = operator_scratch(DUE_PAYLOAD_BYTES);
+    int result = frame_create(self);
+    if (result != 0 || self->keyer == NULL || self->scratch_value == NULL ||
+        self->due_payload == NULL || widener_init(&self->widener, inputs[0]) != 0) {
+        result = error_set(error, -ENOMEM, "out of memory");
+    }
+    if (result == 0) {
+        result = state_create(self, error);
+    }
+    if (result != 0) {
+        over_close(&self->base);
+        return result;
+    }
+    *out = &self->base;
+    return 0;
+}
+
+/* Without text every packed row has the same length, and columns are copied word by word. */
+static struct span pack_fixed(struct over *self, const struct row *row)
+{
+    const struct over_frame *frame = &self->frame;
+    struct row *into = (struct row *)(void *)frame->packed;
+    memset(into->words, 0, 8 * (size_t)frame->layout.bitmap_words);
+    for (uint32_t i = 0; i < frame->layout.column_count; i++) {
+        const uint32_t column = frame->columns[i];
+        const uint64_t *from = &row->words[self->input->slots[column]];
+        uint64_t *to = &into->words[frame->layout.slots[i]];
+        to[0] = from[0];
+        if (type_slot_count(&frame->types[i]) == 2) {
+            to[1] = from[1];
+        }
+        into->words[i >> 6] |= (uint64_t)row_is_null(row, column) << (i & 63);
+    }
+    return (struct span){
+        .data = (const uint8_t *)into->words,
+        .bytes = row_bytes_fixed(&frame->layout) - sizeof(*into),
+    };
+}
+
+struct span over_pack(struct over *self, const struct row *row)
+{
+    const struct over_frame *frame = &self->frame;
+    if (!frame->has_text) {
+        return pack_fixed(self, row);
+    }
+    struct row_writer writer;
+    if (!row_begin(&writer, &frame->layout, frame->packed, OPERATOR_ROW_BYTES, NULL)) {
+        return (struct span){0};
+    }
+    for (uint32_t i = 0; i < frame->layout.column_count; i++) {
+        if (!row_copy_column(&writer, i, self->input, row, frame->columns[i])) {
+            return (struct span){0};
+        }
+    }
+    const uint32_t bytes = row_end(&writer);
+    return (struct span){
+        .data = (const uint8_t *)writer.row->words,
+        .bytes = bytes - sizeof(struct row),
+    };
+}
+
+const struct row *over_unpack(struct over *self, const struct list_item *item)
+{
+    if (item->data != NULL || item->bytes == 0) {
+        return over_row((struct span){.data = item->data, .bytes = item->bytes});
+    }
+    ASSERT(item->bytes <= OPERATOR_ROW_BYTES - sizeof(struct row));
+    uint8_t *into = self->frame.unpacked + sizeof(struct row);
+    heap_blob_read(self->context->heap, item->blob, 0, item->bytes, into);
+    return over_row((struct span){.data = into, .bytes = item->bytes});
+}
+
+bool over_emit(struct over *self, const struct accumulator_state *state, const struct row *row)
+{
+    struct row_writer writer;
+    struct output *output = self->context->output;
+    if (!widener_begin(&self->widener, output, &writer, row) ||
+        !results_store(self->set, state, output, &writer, self->input->column_count)) {
+        return false;
+    }
+    output_row_end(output, &writer);
+    self->context->counters[OPERATOR_ROWS_OUT]++;
+    return true;
+}
+
+bool over_timer_set(struct over *self, int64_t time_ms, uint64_t hash, struct span key)
+{
+    ASSERT(key.bytes <= KEY_BYTES_MAX);
+    /* A short key's payload is put together on the stack; the due payload may be in use. */
+    uint8_t small[256];
+    uint8_t *payload = key.bytes <= sizeof(small) - sizeof(hash) ? small : self->frame.packed;
+    memcpy(payload, &hash, sizeof(hash));
+    memcpy(payload + sizeof(hash), key.data, key.bytes);
+    const struct span content = {.data = payload, .bytes = sizeof(hash) + key.bytes};
+    return timers_set(self->timers, table_shard(self->keys, hash), time_ms, content, NULL);
+}
+
+void over_due_key(const struct over *self, uint64_t *hash, struct span *key)
+{
+    ASSERT(self->due.payload.bytes > sizeof(*hash));
+    memcpy(hash, self->due.payload.data, sizeof(*hash));
+    key->data = self->due.payload.data + sizeof(*hash);
+    key->bytes = self->due.payload.bytes - sizeof(*hash);
+}
+
+bool over_timer_pop(struct over *self, uint64_t *hash, struct span *key)
+{
+    const struct span_mut scratch = {.data = self->due_payload, .bytes = DUE_PAYLOAD_BYTES};
+    if (!timers_pop(self->timers, self->watermark_ms, scratch, &self->due)) {
+        return false;
+    }
+    if (self->due.payload.data != self->due_payload) {
+        /* Firing changes timers, so the key must outlive them. */
+        memcpy(self->due_payload, self->due.payload.data, self->due.payload.bytes);
+        self->due.payload.data = self->due_payload;
+    }
+    over_due_key(self, hash, key);
+    return true;
+}
+
+void over_key_remove(struct over *self, const struct accumulator_state *state, uint64_t hash,
+                     struct span key)
+{
+    struct heap *heap = self->context->heap;
+    while (!list_clear(heap, over_pending(state), UINT32_MAX)) {
+    }
+    while (!list_clear(heap, over_frame_list(state), UINT32_MAX)) {
+    }
+    accumulators_clear(self->set, state);
+    (void)table_remove(self->keys, hash, key);
+    self->context->counters[OPERATOR_EXPIRED]++;
+}
+
+static enum operator_verdict over_process(struct operator* base, uint32_t input,
+                                          const struct parcel *parcel)
+{
+    struct over *self = (struct over *)base;
+    ASSERT(input == 0);
+    const struct row *rows[PARCEL_ROWS_MAX];
+    const uint32_t count = parcel_rows(parcel, rows);
+    self->context->counters[OPERATOR_ROWS_IN] += count;
+    for (uint32_t first = 0; first < count;) {
+        const uint32_t filled = keyer_fill(self->keyer, self->keys, rows + first, count - first);
+        if (filled == 0) {
+            return operator_fail(self->context, "a PARTITION BY key is longer than %u bytes",
+                                 KEY_BYTES_MAX);
+        }
+        for (uint32_t i = 0; i < filled; i++) {
+            const struct row *row = rows[first + i];
+            ASSERT_SLOW(row->kind == ROW_INSERT);
+            const uint64_t hash = self->keyer->hashes[i];
+            const struct span key = self->keyer->keys[i];
+            const enum operator_verdict verdict = self->plan->on_arrival
+                                                      ? over_arrival_row(self, row, hash, key)
+                                                      : over_event_row(self, row, hash, key);
+            if (verdict != OPERATOR_DONE) {
+                return verdict;
+            }
+        }
+        first += filled;
+    }
+    return OPERATOR_DONE;
+}
+
+static enum operator_verdict over_advance(struct operator* base, int64_t watermark_ms)
+{
+    struct over *self = (struct over *)base;
+    ASSERT(watermark_ms >= self->watermark_ms);
+    self->watermark_ms = watermark_ms;
+    return self->plan->on_arrival ? over_arrival_advance(self) : over_event_advance(self);
+}
+
+const struct operator_ops over_ops = {
+    .name = "Over",
+    .open = over_open,
+    .process = over_process,
+    .advance = over_advance,
+    .close = over_close,
+};

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the two bodies of OVER: over_event.c answers a row when the watermark has passed it, as
+ * Flink does; over_arrival.c answers it at once. over.c sets up what both need. */
+#pragma once
+
+#include "dataplane/operator/operator_internal.h"
+#include "state/list.h"
+#include "state/timers.h"
+
+/* The columns that the calls read, as rows without header in a list: what a frame keeps. */
+struct over_frame {
+    struct row_layout layout;
+    struct type *types;
+    uint16_t *slots;
+    uint32_t *columns; /* of the input */
+    bool has_text;
+    uint8_t *packed;   /* one row being packed, header included */
+    uint8_t *unpacked; /* one long row read back, header included */
+};
+
+/* In front of the accumulators of a key. */
+struct over_key {
+    /* Event time: of the last timer that fired, a later row must be above it. On arrival: of the
+     * newest row. */
+    int64_t last_ms;
+    int64_t cleanup_ms; /* bounded RANGE: when the key is forgotten; 0: not set */
+    int64_t sequence;   /* rows taken in so far */
+    _Alignas(8) uint8_t pending[LIST_HEAD_BYTES(0)]; /* whole rows waiting for the watermark */
+    _Alignas(8) uint8_t frame[LIST_HEAD_BYTES(1)];   /* packed rows; mark 0: the frame's start */
+};
+
+struct over {
+    struct operator base;
+    struct operator_context *context;
+    const struct plan_node *node;
+    const struct plan_over *plan;
+    const struct row_layout *input;
+    struct keyer *keyer;
+    struct widener widener;
+    struct over_frame frame;
+    bool uses_frame;
+    struct aggregate_call *calls; /* the plan's, with columns of the frame when it is used */
+    struct accumulator_set *set;
+    uint8_t *scratch_value; /* a state that lives inside of one call */
+    struct table *keys;
+    struct timers *timers;
+    int64_t watermark_ms;
+    /* The timer that fires now; kept over calls while the output has no room. */
+    uint8_t *due_payload;
+    struct timer_due due;
+    bool is_firing;
+    bool is_accumulated; /* RANGE: the rows of its time are in the accumulators */
+};
+
+/* Packs what the frame keeps of a row.
+ * returns  the content for the list, borrowed until the next call; empty span when too long
+ * threads  owning lane only */
+struct span over_pack(struct over *self, const struct row *row);
+
+/* Shows a packed item as a row of the frame's layout; only columns may be read, not the header. */
+const struct row *over_unpack(struct over *self, const struct list_item *item);
+
+/* Shows packed content as a row, as over_unpack. */
+static inline const struct row *over_row(struct span content)
+{
+    return (const struct row *)(const void *)(content.data - sizeof(struct row));
+}
+
+/* Emits a row with the results of a state.
+ * returns  false when it fits no parcel
+ * threads  owning lane only */
+bool over_emit(struct over *self, const struct accumulator_state *state, const struct row *row);
+
+/* Sets a timer for a key.
+ * returns  false when the arena is exhausted
+ * threads  owning lane only */
+bool over_timer_set(struct over *self, int64_t time_ms, uint64_t hash, struct span key);
+
+/* Takes the next timer that is due into self->due.
+ * returns  whether there was one
+ * threads  owning lane only */
+bool over_timer_pop(struct over *self, uint64_t *hash, struct span *key);
+
+/* Reads hash and key of the timer in self->due. */
+void over_due_key(const struct over *self, uint64_t *hash, struct span *key);
+
+/* Forgets a key and all its rows.
+ * state    its value
+ * threads  owning lane only */
+void over_key_remove(struct over *self, const struct accumulator_state *state, uint64_t hash,
+                     struct span key);
+
+/* The event time that OVER works with: a NULL time reads as the epoch, as in Flink. */
+static inline int64_t over_time(const struct row *row)
+{
+    return row->time_ms == ROW_TIME_NONE ? 0 : row->time_ms;
+}
+
+static inline struct over_key *over_key(const struct accumulator_state *state)
+{
+    return (struct over_key *)(void *)state->value;
+}
+
+static inline struct list_head *over_pending(const struct accumulator_state *state)
+{
+    return (struct list_head *)(void *)over_key(state)->pending;
+}
+
+static inline struct list_head *over_frame_list(const struct accumulator_state *state)
+{
+    return (struct list_head *)(void *)over_key(state)->frame;
+}
+
+/* Takes one row of a parcel, its key already computed.
+ * threads  owning lane only */
+enum operator_verdict over_event_row(struct over *self, const struct row *row, uint64_t hash,
+                                     struct span key);
+
+/* Fires what the watermark has passed. */
+enum operator_verdict over_event_advance(struct over *self);
+
+/* As over_event_row, answering at once. */
+enum operator_verdict over_arrival_row(struct over *self, const struct row *row, uint64_t hash,
+                                       struct span key);
+
+/* Forgets the keys that no later row can reach. */
+enum operator_verdict over_arrival_advance(struct over *self);
+
+/* Second set of accumulators of a key, for on-arrival unbounded frames: over the rows at or behind
+ * the watermark. */
+static inline struct accumulator_state over_base_state(const struct over *self,
+                                                       const struct accumulator_state *state)
+{
+    struct accumulator_state base = *state;
+    base.value += accumulators_bytes(self->set) - sizeof(struct over_key);
+    return base;
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GROUP BY over TUMBLE, HOP or CUMULATE windows. Rows are gathered by key and slice (a pane); when
+ * the watermark reaches a window's end, its panes are merged and go out as one row.
+ *
+ *  1. A row is late when the last window of its slice is over; else it counts in those of its
+ *     windows that are still open.
+ *  2. A key's window has a timer exactly when it holds a row and is not over; the pane whose end is
+ *     the window's end remembers that the timer is set. Firing sets the timer of the next window.
+ *  3. Panes go when the last window that holds them has fired.
+ *  4. Flink's default plan gathers rows in a first phase that hands them on when the watermark
+ *     reaches 1970 or later. Windows that are over by the watermark before that are lost; windows
+ *     before 1970 come out only if they are still open then.
+ *
+ * Timers fire in the order of time and then of first arrival, so the output's order is fixed. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "dataplane/operator/operator_internal.h"
+#include "dataplane/operator/window_spec.h"
+#include "state/timers.h"
+
+#define WINDOW_KEY_BYTES (KEY_BYTES_MAX + 4096)
+
+/* In front of the accumulators. */
+struct pane {
+    int64_t rows;        /* rows that came less rows taken back */
+    uint64_t arrival_ns; /* of the newest row */
+    uint64_t has_timer;  /* of the window that ends with this pane */
+};
+
+struct window {
+    struct operator base;
+    struct operator_context *context;
+    const struct plan_node *node;
+    const struct plan_window *plan;
+    const struct row_layout *input;
+    struct window_spec spec;
+    struct keyer *keyer;
+    int64_t slices[PARCEL_ROWS_MAX]; /* ends of the slices of the rows in work */
+    struct accumulator_set *set;
+    uint8_t *merged; /* a state that lives inside of one call */
+    struct table *panes;
+    struct timers *timers;
+    uint8_t *due_key;   /* slice end and key of the timer in work */
+    uint8_t *other_key; /* the same with another end */
+    int64_t watermark_ms;
+    int64_t lost_until_ms; /* windows over by then are lost (4) */
+    bool two_phases;
+    bool handed_on; /* the first phase has seen 1970 (4) */
+};
+
+static void window_close(struct operator* base)
+{
+    struct window *self = (struct window *)base;
+    timers_destroy(self->timers);
+    table_destroy(self->panes);
+    accumulators_destroy(self->set);
+    keyer_destroy(self->keyer);
+    window_spec_fini(&self->spec);
+    free(self->merged);
+    free(self->due_key);
+    free(self->other_key);
+    free(self);
+}
+
+/* FIRST_VALUE and LAST_VALUE cannot be merged and updating input cannot be gathered, so such plans
+ * have one phase. */
+static bool has_two_phases(const struct plan_window *plan)
+{
+    for (uint32_t i = 0; i < plan->call_count; i++) {
+        if (plan->calls[i].function == AGGREGATE_FIRST_VALUE ||
+            plan->calls[i].function == AGGREGATE_LAST_VALUE) {
+            return false;
+        }
+    }
+    return !plan->input_updates;
+}
+
+static int state_create(struct window *self, struct error *error)
+{
+    const struct accumulator_config config = {
+        .calls = self->plan->calls,
+        .call_count = self->plan->call_count,
+        .layout = self->input,
+        .mode = self->plan->input_updates ? ACCUMULATOR_RETRACT : ACCUMULATOR_APPEND,
+        .base_bytes = sizeof(struct pane),
+    };
+    int result = accumulators_create(&config, &self->set, error);
+    if (result != 0) {
+        return result;
+    }
+    char name[OPERATOR_NAME_BYTES];
+    struct table_head heads[ACCUMULATOR_HEADS_MAX];
+    const struct table_config table = {
+        .name = state_name(name, "window", self->node),
+        .value_bytes = accumulators_bytes(self->set),
+        .heads = heads,
+        .head_count = accumulators_heads(self->set, heads),
+    };
+    result = table_create(self->context->heap, &table, &self->panes, error);
+    if (result == 0) {
+        result = timers_create(self->context->heap, state_name(name, "window.due", self->node),
+                               &self->timers, error);
+    }
+    return result;
+}
+
+/* A row that comes with its window (cascaded) belongs to that one only. */
+static bool is_cascaded(const struct window *self)
+{
+    return self->plan->window_end_column != AGGREGATE_COLUMN_NONE;
+}
+
+static int window_open(const struct plan_node *node, const struct row_layout *const *inputs,
+                       struct operator_context *context, struct operator** out, struct error *error)
+{
+    ASSERT(node->operator== PLAN_WINDOW);
+    struct window *self = calloc(1, sizeof(*self));
+    if (self == NULL) {
+        return error_set(error, -ENOMEM, "out of memory");
+    }
+    self->base.ops = &window_ops;
+    self->context = context;
+    self->node = node;
+    self->plan = &node->window;
+    self->input = inputs[0];
+    self->watermark_ms = WATERMARK_MIN;
+    self->lost_until_ms = WATERMARK_MIN;
+    self->two_phases = has_two_phases(&node->window);
+    self->handed_on = !self->two_phases;
+    self->keyer = keyer_create(inputs[0], &node->window.key);
+    self->merged = operator_scratch(TABLE_VALUE_BYTES_MAX);
+    self->due_key = operator_scratch(WINDOW_KEY_BYTES);
+    self->other_key = operator_scratch(WINDOW_KEY_BYTES);
+    int result = -ENOMEM;
+    if (self->keyer == NULL || self->merged == NULL || self->due_key == NULL ||
+        self->other_key == NULL) {
+        error_set(error, result, "out of memory");
+    } else {
+        result = window_spec_init(&self->spec, &node->window.window, error);
+    }
+    if (result == 0) {
+        result = state_create(self, error);
+    }
+    if (result != 0) {
+        window_close(&self->base);
+        return result;
+    }
+    *out = &self->base;
+    return 0;
+}
+
+static bool is_over(const struct window *self, int64_t end_ms)
+{
+    return self->handed_on && window_fire_ms(&self->spec, end_ms) <= self->watermark_ms;
+}
+
+static int64_t last_end(const struct window *self, int64_t slice_end)
+{
+    return is_cascaded(self) ? slice_end : window_last_end(&self->spec, slice_end);
+}
+
+/* Key of the same group's pane with another end; borrowed until the next call. */
+static struct span key_with_end(struct window *self, struct span key, int64_t end_ms)
+{
+    ASSERT(key.bytes <= WINDOW_KEY_BYTES);
+    ASSERT(key.bytes > sizeof(end_ms));
+    memcpy(self->other_key, &end_ms, sizeof(end_ms));
+    memcpy(self->other_key + sizeof(end_ms), key.data + sizeof(end_ms), key.bytes - sizeof(end_ms));
+    return (struct span){.data = self->other_key, .bytes = key.bytes};
+}
+
+static int64_t key_end(struct span key)
+{
+    int64_t end_ms;
+    ASSERT(key.bytes > sizeof(end_ms));
+    memcpy(&end_ms, key.data, sizeof(end_ms));
+    return end_ms;
+}
+
+static struct pane *pane_of(const struct accumulator_state *state)
+{
+    return (struct pane *)(void *)state->value;
+}
+
+/* Finds or makes a pane; value is NULL when the arena is full. */
+static struct accumulator_state pane_take(struct window *self, uint64_t hash, struct span key)
+{
+    bool created = false;
+    struct accumulator_state state = {
+        .heap = self->context->heap,
+        .value = table_insert(self->panes, hash, key, &created),
+        .shard = table_shard(self->panes, hash),
+    };
+    if (created && state.value != NULL) {
+        accumulators_init(self->set, &state);
+    }
+    return state;
+}
+
+static void pane_drop(struct window *self, struct span key, int64_t end_ms)
+{
+    const struct span pane = key_with_end(self, key, end_ms);
+    const uint64_t hash = hash_bytes(pane);
+    const struct accumulator_state state = {
+        .heap = self->context->heap,
+        .value = table_find_write(self->panes, hash, pane),
+        .shard = table_shard(self->panes, hash),
+    };
+    if (state.value != NULL) {
+        accumulators_clear(self->set, &state);
+        (void)table_remove(self->panes, hash, pane);
+    }
+}
+
+/* Rule 2: sets the timer of a window unless it is set. */
+static bool timer_ensure(struct window *self, struct span key, int64_t end_ms)
+{
+    const struct span pane = key_end(key) == end_ms ? key : key_with_end(self, key, end_ms);
+    const uint64_t hash = hash_bytes(pane);
+    const struct accumulator_state state = pane_take(self, hash, pane);
+    if (state.value == NULL) {
+        return false;
+    }
+    if (pane_of(&state)->has_timer != 0) {
+        return true;
+    }
+    pane_of(&state)->has_timer = 1;
+    return timers_set(self->timers, state.shard, window_fire_ms(&self->spec, end_ms), pane, NULL);
+}
+
+static enum operator_verdict window_row(struct window *self, const struct row *row, uint64_t hash,
+                                        struct span key)
+{
+    const int64_t slice_end = key_end(key);
+    int64_t first_end = slice_end;
+    if (is_over(self, slice_end)) {
+        if (is_over(self, last_end(self, slice_end))) {
+            self->context->counters[OPERATOR_LATE_ROWS]++;
+            return OPERATOR_DONE;
+        }
+        while (is_over(self, first_end)) {
+            first_end += self->spec.plan.slide_ms;
+        }
+    }
+    const struct accumulator_state state = pane_take(self, hash, key);
+    if (state.value == NULL) {
+        return operator_fail_full(self->context);
+    }
+    struct pane *pane = pane_of(&state);
+    const bool adds = row->kind == ROW_INSERT || row->kind == ROW_UPDATE_AFTER;
+    pane->rows += adds ? 1 : -1;
+    pane->arrival_ns = row->arrival_ns > pane->arrival_ns ? row->arrival_ns : pane->arrival_ns;
+    const bool has_timer = first_end == slice_end && pane->has_timer != 0;
+    if (!(adds ? accumulators_add(self->set, &state, row)
+               : accumulators_retract(self->set, &state, row)) ||
+        (!has_timer && !timer_ensure(self, key, first_end))) {
+        return operator_fail_full(self->context);
+    }
+    return OPERATOR_DONE;
+}
+
+/* The end of the slice that a row belongs to; false for a row without time. */
+static bool slice_of(const struct window *self, const struct row *row, int64_t *slice_end)
+{
+    if (is_cascaded(self)) {
+        const uint32_t column = self->plan->window_end_column;
+        struct timestamp end;
+        memcpy(&end, row_slot(self->input, row, column), sizeof(end));
+        *slice_end = end.ms;
+        return !row_is_null(row, column);
+    }
+    *slice_end = window_slice_end(&self->spec, window_local(&self->spec, row->time_ms));
+    return row->time_ms != ROW_TIME_NONE;
+}
+
+static enum operator_verdict window_process(struct operator* base, uint32_t input,
+                                            const struct parcel *parcel)
+{
+    struct window *self = (struct window *)base;
+    ASSERT(input == 0);
+    const struct row *rows[PARCEL_ROWS_MAX];
+    const uint32_t count = parcel_rows(parcel, rows);
+    self->context->counters[OPERATOR_ROWS_IN] += count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!slice_of(self, rows[i], &self->slices[i])) {
+            return operator_fail(self->context, "RowTime field should not be null, please convert "
+                                                "it to a non-null long value.");
+        }
+    }
+    for (uint32_t first = 0; first < count;) {
+        const uint32_t filled = keyer_fill_prefixed(self->keyer, self->panes, rows + first,
+                                                    count - first, self->slices + first);
+        if (filled == 0) {
+            return operator_fail(self->context, "a grouping key is longer than %u bytes",
+                                 KEY_BYTES_MAX);
+        }
+        for (uint32_t i = 0; i < filled; i++) {
+            const enum operator_verdict verdict =
+                window_row(self, rows[first + i], self->keyer->hashes[i], self->keyer->keys[i]);
+            if (verdict != OPERATOR_DONE) {
+                return verdict;
+            }
+        }
+        first += filled;
+    }
+    return OPERATOR_DONE;
+}
+
+static bool window_emit(struct window *self, const struct accumulator_state *state, struct span key,
+                        int64_t end_ms)
+{
+    const struct span group = {.data = key.data + sizeof(end_ms),
+                               .bytes = key.bytes - sizeof(end_ms)};
+    const struct row header = {
+        .kind = ROW_INSERT,
+        .time_ms = window_time_ms(&self->spec, end_ms),
+        .arrival_ns = pane_of(state)->arrival_ns,
+    };
+    struct output *output = self->context->output;
+    struct row_writer writer;
+    if (!output_row_begin(output, &writer, &header)) {
+        return false;
+    }
+    if (group.bytes > writer.capacity - writer.used &&
+        !output_row_grow(output, &writer, (uint32_t)group.bytes)) {
+        return false;
+    }
+    const uint32_t key_count = self->plan->key.count;
+    if ((key_count != 0 && !key_decode(group, key_count, &writer, 0)) ||
+        !results_store(self->set, state, output, &writer, key_count)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < self->plan->column_count; i++) {
+        window_column_set(&self->spec, self->plan->columns[i], window_start(&self->spec, end_ms),
+                          end_ms, &writer, key_count + self->plan->call_count + i);
+    }
+    output_row_end(output, &writer);
+    self->context->counters[OPERATOR_ROWS_OUT]++;
+    return true;
+}
+
+/* Merges one pane of the window into the merged state, if it is there. */
+static bool pane_merge(struct window *self, const struct accumulator_state *merged, struct span key,
+                       int64_t end_ms)
+{
+    const struct span pane = key_with_end(self, key, end_ms);
+    const uint64_t hash = hash_bytes(pane);
+    const struct accumulator_state from = {
+        .heap = self->context->heap,
+        .value = table_find_write(self->panes, hash, pane),
+        .shard = table_shard(self->panes, hash),
+    };
+    if (from.value == NULL) {
+        return true;
+    }
+    const struct pane *source = pane_of(&from);
+    struct pane *into = pane_of(merged);
+    into->rows += source->rows;
+    into->arrival_ns =
+        source->arrival_ns > into->arrival_ns ? source->arrival_ns : into->arrival_ns;
+    return accumulators_merge(self->set, merged, &from);
+}
+
+/* Merges a window's panes as Flink does: HOP from the newest back, CUMULATE from the oldest on. */
+static bool panes_merge(struct window *self, const struct accumulator_state *merged,
+                        struct span key, int64_t end_ms)
+{
+    const int64_t slide = self->spec.plan.slide_ms;
+    const int64_t start = window_start(&self->spec, end_ms);
+    const bool upward = self->spec.plan.kind == PLAN_WINDOW_CUMULATE;
+    const int64_t count = (end_ms - start) / slide;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t end = upward ? start + (i + 1) * slide : end_ms - i * slide;
+        if (!pane_merge(self, merged, key, end)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Rules 2 and 3 behind a fired window of several panes. */
+static bool window_go_on(struct window *self, struct span key, int64_t end_ms, bool is_empty)
+{
+    const int64_t slide = self->spec.plan.slide_ms;
+    const int64_t start = window_start(&self->spec, end_ms);
+    int64_t drop_to = start + slide; /* HOP: the oldest pane */
+    if (self->spec.plan.kind == PLAN_WINDOW_HOP) {
+        if (is_empty) {
+            drop_to = end_ms;
+        } else if (!timer_ensure(self, key, end_ms + slide)) {
+            return false;
+        }
+    } else if (end_ms == start + self->spec.plan.size_ms) {
+        drop_to = end_ms;
+    } else {
+        return timer_ensure(self, key, end_ms + slide);
+    }
+    for (int64_t end = start + slide; end <= drop_to; end += slide) {
+        pane_drop(self, key, end);
+    }
+    return true;
+}
+
+static enum operator_verdict window_fire_merged(struct window *self, struct span key,
+                                                int64_t end_ms, bool is_lost)
+{
+    const struct accumulator_state merged = {
+        .heap = self->context->heap,
+        .value = self->merged,
+        .shard = table_shard(self->panes, hash_bytes(key)),
+    };
+    memset(merged.value, 0, accumulators_bytes(self->set));
+    accumulators_init(self->set, &merged);
+    if (!panes_merge(self, &merged, key, end_ms)) {
+        return operator_fail_full(self->context);
+    }
+    const bool is_empty = pane_of(&merged)->rows == 0;
+    const bool fits = is_empty || is_lost || window_emit(self, &merged, key, end_ms);
+    accumulators_clear(self->set, &merged);
+    if (!fits) {
+        return operator_fail_row(self->context);
+    }
+    return window_go_on(self, key, end_ms, is_empty) ? OPERATOR_DONE
+                                                     : operator_fail_full(self->context);
+}
+
+static enum operator_verdict window_fire(struct window *self, struct span key)
+{
+    const int64_t end_ms = key_end(key);
+    const bool is_lost = window_fire_ms(&self->spec, end_ms) <= self->lost_until_ms;
+    if (!is_cascaded(self) && self->spec.plan.kind != PLAN_WINDOW_TUMBLE) {
+        return window_fire_merged(self, key, end_ms, is_lost);
+    }
+    const uint64_t hash = hash_bytes(key);
+    const struct accumulator_state state = {
+        .heap = self->context->heap,
+        .value = table_find_write(self->panes, hash, key),
+        .shard = table_shard(self->panes, hash),
+    };
+    ASSERT(state.value != NULL);
+    if (pane_of(&state)->rows != 0 && !is_lost && !window_emit(self, &state, key, end_ms)) {
+        return operator_fail_row(self->context);
+    }
+    accumulators_clear(self->set, &state);
+    (void)table_remove(self->panes, hash, key);
+    return OPERATOR_DONE;
+}
+
+static enum operator_verdict window_advance(struct operator* base, int64_t watermark_ms)
+{
+    struct window *self = (struct window *)base;
+    ASSERT(watermark_ms >= self->watermark_ms);
+    if (!self->handed_on) {
+        if (watermark_ms >= 0) {
+            self->handed_on = true;
+            self->lost_until_ms = self->watermark_ms;
+        }
+    }
+    self->watermark_ms = watermark_ms;
+    const struct span_mut scratch = {.data = self->due_key, .bytes = WINDOW_KEY_BYTES};
+    while (self->handed_on) {
+        struct timer_due due;
+        int64_t next_ms;
+        if (!timers_next(self->timers, &next_ms) || next_ms > watermark_ms) {
+            break;
+        }
+        if (!output_has_room(self->context->output)) {
+            return OPERATOR_AGAIN;
+        }
+        const bool popped = timers_pop(self->timers, watermark_ms, scratch, &due);
+        ASSERT(popped);
+        struct span key = due.payload;
+        if (key.data != self->due_key) {
+            memcpy(self->due_key, key.data, key.bytes);
+            key.data = self->due_key;
+        }
+        const enum operator_verdict verdict = window_fire(self, key);
+        if (verdict != OPERATOR_DONE) {
+            return verdict;
+        }
+    }
+    return OPERATOR_DONE;
+}
+
+const struct operator_ops window_ops = {
+    .name = "Window",
+    .open = window_open,
+    .process = window_process,
+    .advance = window_advance,
+    .close = window_close,
+};

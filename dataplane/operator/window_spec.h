@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which windows a time belongs to, and when they are over. Windows are [start, end) on the clock of
+ * the time attribute: for TIMESTAMP_LTZ that is the wall clock of the session's zone. A slice is
+ * the part of a window that all its rows share the windows of; it is named by its end. */
+#pragma once
+
+#include "base.h"
+#include "dataplane/operator/local_clock.h"
+#include "dataplane/plan.h"
+
+struct window_spec {
+    struct plan_window_spec plan;
+    struct local_clock *clock; /* NULL: times are used as they are */
+};
+
+/* Prepares a spec.
+ * returns  0 or as local_clock_create; emptied by window_spec_fini
+ * threads  control */
+int window_spec_init(struct window_spec *spec, const struct plan_window_spec *plan,
+                     struct error *error);
+
+/* Frees what window_spec_init took. */
+void window_spec_fini(struct window_spec *spec);
+
+/* The largest multiple of `by` (plus offset) that is not above value.
+ * threads  any */
+static inline int64_t window_floor(int64_t value, int64_t by, int64_t offset)
+{
+    int64_t rest = (value - offset) % by;
+    rest += rest < 0 ? by : 0;
+    return value - rest;
+}
+
+/* An event time on the clock that windows are cut on.
+ * threads  any */
+static inline int64_t window_local(const struct window_spec *spec, int64_t time_ms)
+{
+    return spec->clock == NULL ? time_ms : local_clock_local(spec->clock, time_ms);
+}
+
+/* The end of the slice that holds a local time.
+ * threads  any */
+static inline int64_t window_slice_end(const struct window_spec *spec, int64_t local_ms)
+{
+    const struct plan_window_spec *plan = &spec->plan;
+    if (plan->kind == PLAN_WINDOW_CUMULATE) {
+        const int64_t start = window_floor(local_ms, plan->size_ms, plan->offset_ms);
+        return start + ((local_ms - start) / plan->slide_ms + 1) * plan->slide_ms;
+    }
+    return window_floor(local_ms, plan->slide_ms, plan->offset_ms) + plan->slide_ms;
+}
+
+/* The end of the last window that holds a slice.
+ * threads  any */
+static inline int64_t window_last_end(const struct window_spec *spec, int64_t slice_end)
+{
+    const struct plan_window_spec *plan = &spec->plan;
+    switch (plan->kind) {
+    case PLAN_WINDOW_HOP:
+        return slice_end + plan->size_ms - plan->slide_ms;
+    case PLAN_WINDOW_CUMULATE:
+        return window_floor(slice_end - 1, plan->size_ms, plan->offset_ms) + plan->size_ms;
+    default:
+        return slice_end;
+    }
+}
+
+/* The start of the window with an end.
+ * threads  any */
+static inline int64_t window_start(const struct window_spec *spec, int64_t end_ms)
+{
+    const struct plan_window_spec *plan = &spec->plan;
+    return plan->kind == PLAN_WINDOW_CUMULATE
+               ? window_floor(end_ms - 1, plan->size_ms, plan->offset_ms)
+               : end_ms - plan->size_ms;
+}
+
+/* The instant that a watermark must have reached for the window to be over.
+ * threads  any */
+static inline int64_t window_fire_ms(const struct window_spec *spec, int64_t end_ms)
+{
+    return spec->clock == NULL ? end_ms - 1 : local_clock_epoch_last(spec->clock, end_ms - 1);
+}
+
+/* window_time as an instant.
+ * threads  any */
+static inline int64_t window_time_ms(const struct window_spec *spec, int64_t end_ms)
+{
+    return spec->clock == NULL ? end_ms - 1 : local_clock_epoch(spec->clock, end_ms - 1);
+}
+
+/* Sets one of the window columns of a row.
+ * threads  any */
+void window_column_set(const struct window_spec *spec, enum plan_window_column which,
+                       int64_t start_ms, int64_t end_ms, struct row_writer *writer,
+                       uint32_t column);
