@@ -82,7 +82,7 @@ bool kafka_builder_append(struct kafka_builder *builder, const struct kafka_buil
 {
     ASSERT(builder->bytes >= KAFKA_BATCH_HEADER_BYTES);
     ASSERT(builder->record_count < INT32_MAX);
-    int64_t base = builder->record_count == 0 ? record->timestamp_ms : builder->base_timestamp_ms;
+    int64_t base = builder->has_base ? builder->base_timestamp_ms : record->timestamp_ms;
     int64_t delta = (int64_t)((uint64_t)record->timestamp_ms - (uint64_t)base);
     struct kafka_writer writer = {
         .data = builder->data, .capacity = builder->capacity, .at = builder->bytes};
@@ -101,6 +101,7 @@ bool kafka_builder_append(struct kafka_builder *builder, const struct kafka_buil
     ASSERT(writer.at - start == body);
     builder->bytes = writer.at;
     builder->base_timestamp_ms = base;
+    builder->has_base = true;
     if (record->timestamp_ms > builder->max_timestamp_ms || builder->record_count == 0) {
         builder->max_timestamp_ms = record->timestamp_ms;
     }

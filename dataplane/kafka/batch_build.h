@@ -16,6 +16,7 @@ struct kafka_builder {
     size_t capacity;
     size_t bytes; /* header and records so far; as finished once it is */
     int32_t record_count;
+    bool has_base; /* else the first record sets the base */
     int64_t base_timestamp_ms;
     int64_t max_timestamp_ms;
 };

@@ -110,7 +110,7 @@ static int check_config(const struct kafka_config *config, struct error *error)
         {"fetch_partition_bytes_max", config->fetch_partition_bytes_max, 1,
          config->response_bytes_max},
         {"produce_batch_bytes", config->produce_batch_bytes, 512, 1U << 30},
-        {"produce_buffers", config->produce_buffers, 1, 65536},
+        {"produce_buffers", config->produce_buffers, 2, 65536},
         {"produce_record_bytes_max", config->produce_record_bytes_max, config->produce_batch_bytes,
          1U << 30},
         {"produce_large_buffers", config->produce_large_buffers, 0, 1024},

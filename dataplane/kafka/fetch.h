@@ -37,6 +37,7 @@ struct kafka_source {
     enum kafka_source_state state;
     enum kafka_query query;
     uint32_t query_on;     /* connection, KAFKA_NO_CONNECTION when no query is in flight */
+    uint64_t query_token;  /* of the request; older answers are for a query that was given up */
     uint32_t requested_on; /* connection */
     uint32_t decode_on;    /* connection whose held response has data of it */
     int64_t position;
@@ -87,6 +88,7 @@ struct kafka_fetch {
     struct kafka_fetch_hold *holds; /* one a broker */
     struct kafka_fetch_open open;
     struct span_mut decode_buffer;
+    uint64_t query_token;   /* of the newest ListOffsets request */
     uint32_t hold_cursor;   /* the broker that pull looks at first */
     uint32_t metadata_seen; /* change_count at the last look at leaders */
     uint64_t now_ns;        /* of the last poll */

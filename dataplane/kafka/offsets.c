@@ -89,7 +89,8 @@ static bool submit(struct kafka_fetch *fetch, struct kafka_connection *connectio
             write_topic(fetch, topic, broker, now_ns, &writer);
         }
     }
-    return kafka_connection_submit(connection, &writer, 0, config->request_timeout_ms, now_ns);
+    return kafka_connection_submit(connection, &writer, ++fetch->query_token,
+                                   config->request_timeout_ms, now_ns);
 }
 
 static uint32_t send_query(struct kafka_fetch *fetch, uint32_t broker, uint64_t now_ns)
@@ -110,6 +111,7 @@ static uint32_t send_query(struct kafka_fetch *fetch, uint32_t broker, uint64_t 
     for (uint32_t i = 0; i < fetch->source_end; i++) {
         if (is_due(fetch, &fetch->sources[i], broker, now_ns)) {
             fetch->sources[i].query_on = connection_index;
+            fetch->sources[i].query_token = fetch->query_token;
         }
     }
     return 1;
@@ -199,6 +201,13 @@ static void take_offset(struct kafka_fetch *fetch, uint32_t source_index, int64_
     }
 }
 
+static bool is_asked(const struct kafka_fetch *fetch, const struct kafka_source *source,
+                     uint32_t connection_index)
+{
+    return source->query_on == connection_index &&
+           source->query_token == fetch->core->connections[connection_index].held.token;
+}
+
 static void take_partition(struct kafka_fetch *fetch, uint32_t connection_index, struct span topic,
                            struct kafka_reader *reader)
 {
@@ -207,7 +216,7 @@ static void take_partition(struct kafka_fetch *fetch, uint32_t connection_index,
     (void)kafka_read_i64(reader); /* timestamp */
     int64_t offset = kafka_read_i64(reader);
     int32_t index = reader->bad ? -1 : kafka_fetch_find(fetch, topic, partition);
-    if (index < 0 || fetch->sources[index].query_on != connection_index) {
+    if (index < 0 || !is_asked(fetch, &fetch->sources[index], connection_index)) {
         return;
     }
     struct kafka_source *source = &fetch->sources[index];
@@ -249,7 +258,7 @@ bool kafka_fetch_take_offsets(struct kafka_fetch *fetch, uint32_t connection_ind
     /* What the answer left out is asked for again, later. */
     for (uint32_t i = 0; i < fetch->source_end; i++) {
         struct kafka_source *source = &fetch->sources[i];
-        if (source->state == KAFKA_SOURCE_STARTING && source->query_on == connection_index) {
+        if (source->state == KAFKA_SOURCE_STARTING && is_asked(fetch, source, connection_index)) {
             source->query_on = KAFKA_NO_CONNECTION;
             kafka_fetch_error(fetch, i, KAFKA_ERROR_UNKNOWN_TOPIC_OR_PARTITION);
         }

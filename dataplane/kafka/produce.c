@@ -133,7 +133,12 @@ static struct kafka_out_batch *start_batch(struct kafka_produce *produce, struct
     if (sink->batch_count >= KAFKA_SINK_BATCHES_MAX) {
         return NULL;
     }
-    uint32_t index = kafka_produce_acquire(produce, record_bytes > small);
+    bool is_large = record_bytes > small;
+    if (!is_large && (produce->free_small == KAFKA_NO_BATCH ||
+                      produce->batches[produce->free_small].next == KAFKA_NO_BATCH)) {
+        return NULL; /* invariant 6 */
+    }
+    uint32_t index = kafka_produce_acquire(produce, is_large);
     if (index == KAFKA_NO_BATCH) {
         return NULL;
     }
@@ -189,7 +194,7 @@ enum kafka_append kafka_produce_append(struct kafka_produce *produce, uint32_t s
         return KAFKA_APPEND_TOO_LARGE;
     }
     struct kafka_out_batch *batch = open_batch(produce, sink);
-    if (batch == NULL || !kafka_builder_append(&batch->builder, &build)) {
+    if (batch == NULL || batch->is_large || !kafka_builder_append(&batch->builder, &build)) {
         if (batch != NULL && produce->state == KAFKA_PRODUCER_READY) {
             seal(produce, sink);
         } else if (batch != NULL) {
@@ -242,6 +247,17 @@ static uint32_t next_unsent(const struct kafka_produce *produce, const struct ka
     return index;
 }
 
+static uint32_t depth_of(const struct kafka_produce *produce, const struct kafka_sink *sink,
+                         uint32_t index)
+{
+    uint32_t depth = 0;
+    for (uint32_t i = sink->head; i != index; i = produce->batches[i].next) {
+        ASSERT(i != KAFKA_NO_BATCH);
+        depth++;
+    }
+    return depth;
+}
+
 /* Ends a recovery once everything is home; false while that is not possible. */
 static bool finish_recovery(struct kafka_produce *produce, struct kafka_sink *sink)
 {
@@ -267,13 +283,17 @@ static uint32_t choose(struct kafka_produce *produce, struct kafka_sink *sink,
     const struct kafka_leader *leader =
         kafka_metadata_leader(&produce->core->metadata, sink->topic_index, sink->partition);
     if (leader == NULL || leader->broker_index != (int32_t)kafka_core_broker_of(connection_index) ||
-        (sink->in_flight_count > 0 && sink->in_flight_on != connection_index)) {
+        (sink->in_flight_count > 0 &&
+         (sink->in_flight_on != connection_index || !sink->is_established))) {
         return KAFKA_NO_BATCH;
     }
     if (sink->is_recovering && !finish_recovery(produce, sink)) {
         return KAFKA_NO_BATCH;
     }
     uint32_t index = next_unsent(produce, sink);
+    if (index != KAFKA_NO_BATCH && depth_of(produce, sink, index) >= KAFKA_DUPLICATE_WINDOW) {
+        return KAFKA_NO_BATCH;
+    }
     if (index != KAFKA_NO_BATCH && produce->batches[index].state == KAFKA_OUT_OPEN) {
         ASSERT(index == sink->tail);
         seal(produce, sink);
@@ -340,6 +360,7 @@ static void mark_in_flight(struct kafka_produce *produce, struct kafka_sink *sin
     ASSERT(!batch->is_in_flight && !batch->is_acked);
     ASSERT(batch->state == KAFKA_OUT_SEALED);
     batch->is_in_flight = true;
+    batch->was_uncertain = batch->is_uncertain;
     batch->is_uncertain = true;
     batch->token = produce->token;
     sink->in_flight_count++;

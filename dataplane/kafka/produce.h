@@ -15,6 +15,14 @@
  *      answered or its connection is lost; then the queue goes out again in order (recovery).
  *   3. Sequences of the unacknowledged batches run on without a gap, modulo 2^31.
  *   4. A batch's buffer is free again only when it is acknowledged or refused for good.
+ *   5. Until a batch under the current id and epoch is acknowledged, one is in flight: a broker
+ *      that has not heard of the producer takes any sequence for the first, so a second batch
+ *      could overtake a first that is refused for the moment.
+ *   6. Appending leaves one ordinary buffer free, so that a refused batch can always be taken
+ *      apart, be it record by record. A large buffer holds a single record.
+ *   7. A batch leaves only while fewer than five stand before it in the queue, the acknowledged
+ *      ones included: a broker knows the last five of a producer, and an older one that was
+ *      stored under an error code must still be recognised when it comes again.
  * Source: KIP-98, KIP-360, KIP-679. */
 #pragma once
 
@@ -24,6 +32,7 @@
 
 #define KAFKA_PRODUCE_VERSION  7
 #define KAFKA_SINK_BATCHES_MAX 16
+#define KAFKA_DUPLICATE_WINDOW 5
 #define KAFKA_NO_BATCH         UINT32_MAX
 
 enum kafka_out_state {
@@ -42,8 +51,9 @@ struct kafka_out_batch {
     uint64_t token; /* of the request that carries it, when in flight */
     bool is_large;
     bool is_in_flight;
-    bool is_acked;     /* but something before it is not */
-    bool is_uncertain; /* it may be in the log although no answer says so */
+    bool is_acked;      /* but something before it is not */
+    bool is_uncertain;  /* it may be in the log although no answer says so */
+    bool was_uncertain; /* and so before it was sent last */
     bool was_sent;
     int16_t refusal; /* the code for which the broker refuses it whole: it is split; 0 none */
 };
@@ -59,6 +69,7 @@ struct kafka_sink {
     uint32_t chosen;       /* the batch that joins the request being built */
     int32_t next_sequence; /* of the next batch to seal */
     bool is_recovering;    /* invariant 2 */
+    bool is_established;   /* invariant 5 */
     bool is_failed;
     int16_t error_code;
     uint32_t fail_count; /* in a row */
@@ -170,7 +181,7 @@ void kafka_produce_fail(struct kafka_produce *produce, struct kafka_sink *sink, 
  * threads  owning lane only */
 void kafka_produce_release(struct kafka_produce *produce, struct kafka_sink *sink);
 
-/* Takes a free buffer.
+/* Takes a free buffer, down to the last one.
  * returns  its batch's index, KAFKA_NO_BATCH when none is free
  * threads  owning lane only */
 uint32_t kafka_produce_acquire(struct kafka_produce *produce, bool is_large);

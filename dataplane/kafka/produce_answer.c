@@ -105,6 +105,7 @@ static void acknowledge(struct kafka_produce *produce, struct kafka_sink *sink,
     produce->pending_count -= records;
     sink->acked_count += records;
     sink->fail_count = 0;
+    sink->is_established = true;
     produce->core->counters.records_acked += records;
     if (base_offset >= 0) {
         sink->last_acked_offset = base_offset + records - 1;
@@ -153,7 +154,7 @@ static void want_epoch(struct kafka_produce *produce, int16_t code)
 static void answer_sequence(struct kafka_produce *produce, struct kafka_sink *sink,
                             struct kafka_out_batch *batch, int16_t code)
 {
-    batch->is_uncertain = false;
+    batch->is_uncertain = batch->was_uncertain;
     bool is_expected = has_older(produce, sink, batch);
     recover(produce, sink, code);
     sink->retry_at_ns = is_expected ? sink->retry_at_ns : 0;
@@ -223,11 +224,11 @@ void kafka_produce_answer(struct kafka_produce *produce, struct kafka_sink *sink
     produce->core->counters.produce_errors++;
     switch (answer) {
     case ANSWER_AGAIN_CLEAN:
-        batch->is_uncertain = false;
+        batch->is_uncertain = batch->was_uncertain;
         recover(produce, sink, code);
         return;
     case ANSWER_REFUSED:
-        batch->is_uncertain = false;
+        batch->is_uncertain = batch->was_uncertain;
         batch->refusal = code;
         sink->is_recovering = true;
         return;
@@ -235,7 +236,7 @@ void kafka_produce_answer(struct kafka_produce *produce, struct kafka_sink *sink
         answer_sequence(produce, sink, batch, code);
         return;
     case ANSWER_FINAL:
-        batch->is_uncertain = false;
+        batch->is_uncertain = batch->was_uncertain;
         kafka_produce_fail(produce, sink, code);
         return;
     default:
@@ -395,12 +396,15 @@ static struct span plain_records(struct kafka_produce *produce, const struct kaf
     return (struct span){.data = produce->scratch.data, .bytes = bytes};
 }
 
-/* Rebuilds some of a batch's records, up to its record `limit`, as a sealed batch; large batches
- * are left plain, for the scratch holds their records. */
+/* Rebuilds some of a batch's records, those before offset `limit`, as a sealed batch; it stays
+ * plain, for the scratch holds the records. */
 static void rebuild(struct kafka_produce *produce, const struct kafka_batch *from,
                     struct kafka_reader *reader, int64_t limit, struct kafka_out_batch *into)
 {
     kafka_builder_init(&into->builder, into->buffer);
+    /* With another base the deltas might need more bytes than the buffer has. */
+    into->builder.has_base = true;
+    into->builder.base_timestamp_ms = from->base_timestamp_ms;
     while (reader->at < reader->bytes) {
         struct kafka_reader at = *reader;
         struct kafka_batch_record record;
@@ -439,7 +443,8 @@ bool kafka_produce_split(struct kafka_produce *produce, struct kafka_sink *sink,
         drop_record(produce, sink, index);
         return true;
     }
-    uint32_t second_index = kafka_produce_acquire(produce, first->is_large);
+    ASSERT(!first->is_large);
+    uint32_t second_index = kafka_produce_acquire(produce, false);
     if (second_index == KAFKA_NO_BATCH) {
         return false;
     }
@@ -449,7 +454,10 @@ bool kafka_produce_split(struct kafka_produce *produce, struct kafka_sink *sink,
         (struct span){.data = first->builder.data, .bytes = first->builder.bytes}, &batch);
     ASSERT(verdict == KAFKA_BATCH_OK);
     struct kafka_reader reader = kafka_reader_of(plain_records(produce, &batch));
-    int32_t half = batch.record_count / 2;
+    /* With the last buffer only one record is taken off: that is answered for good, and so the
+     * buffer comes back (invariant 6). */
+    bool is_last = produce->free_small == KAFKA_NO_BATCH;
+    int32_t half = is_last ? 1 : batch.record_count / 2;
     second->base_sequence =
         (int32_t)(((uint32_t)first->base_sequence + (uint32_t)half) & INT32_MAX);
     rebuild(produce, &batch, &reader, batch.base_offset + half, first);
@@ -520,6 +528,7 @@ static void start_epoch(struct kafka_produce *produce)
                 batch->is_uncertain && !batch->is_acked;
         }
         kafka_produce_renumber(produce, sink, 0);
+        sink->is_established = false;
     }
     produce->state = KAFKA_PRODUCER_READY;
     produce->core->counters.producer_epoch_bumps++;
