@@ -34,6 +34,7 @@ struct fixture {
     uint32_t recorded_count;
 };
 
+/* The next number of the seeded source. */
 static inline uint64_t fixture_random(struct fixture *fixture)
 {
     /* xorshift64*, Vigna 2016 */
@@ -43,11 +44,13 @@ static inline uint64_t fixture_random(struct fixture *fixture)
     return fixture->random * UINT64_C(0x2545f4914f6cdd1d);
 }
 
+/* A number below bound, evenly enough. */
 static inline uint32_t fixture_below(struct fixture *fixture, uint32_t bound)
 {
     return (uint32_t)(fixture_random(fixture) >> 32) % bound;
 }
 
+/* Maps an arena of page_count pages and creates its heap. */
 static inline void fixture_open(struct fixture *fixture, uint32_t page_count, uint32_t shard_count)
 {
     *fixture = (struct fixture){.random = 0x9e3779b97f4a7c15U,
@@ -62,6 +65,7 @@ static inline void fixture_open(struct fixture *fixture, uint32_t page_count, ui
     assert_int_equal(heap_create(fixture->arena, &fixture->heap, &error), 0);
 }
 
+/* Undoes fixture_open. */
 static inline void fixture_close(struct fixture *fixture)
 {
     heap_destroy(fixture->heap);

@@ -32,7 +32,7 @@ static void test_random_acquire_and_release_keeps_every_block_apart(void **state
     (void)state;
     struct fixture fixture;
     fixture_open(&fixture, 1024, 5);
-    static struct model_block model[MODEL_COUNT];
+    struct model_block model[MODEL_COUNT];
     memset(model, 0, sizeof(model));
     for (uint32_t step = 0; step < 60000; step++) {
         struct model_block *block = &model[fixture_below(&fixture, MODEL_COUNT)];

@@ -212,7 +212,7 @@ static void step_once(struct lists *lists, int64_t now)
 static void test_random_operations_match_the_model_and_every_barrier_is_rebuilt(void **state)
 {
     (void)state;
-    static struct lists lists;
+    struct lists lists;
     lists_open(&lists);
     int64_t now = 1000;
     for (uint32_t round = 0; round < 20; round++) {
@@ -248,7 +248,7 @@ static void test_random_operations_match_the_model_and_every_barrier_is_rebuilt(
 static void test_insert_at_every_nth_refused_page_changes_nothing(void **state)
 {
     (void)state;
-    static struct lists lists;
+    struct lists lists;
     lists_open(&lists);
     uint32_t refused = 0;
     for (uint32_t count = 0; count < 1500; count++) {
@@ -278,7 +278,7 @@ static void test_insert_at_every_nth_refused_page_changes_nothing(void **state)
 static void test_seek_finds_the_first_item_not_before(void **state)
 {
     (void)state;
-    static struct lists lists;
+    struct lists lists;
     lists_open(&lists);
     struct heap *heap = lists.fixture.heap;
     for (int64_t order = 0; order < 600; order++) {
@@ -300,7 +300,7 @@ static void test_seek_finds_the_first_item_not_before(void **state)
 static void test_mark_stepped_by_rows_stays_at_its_row_over_appends(void **state)
 {
     (void)state;
-    static struct lists lists;
+    struct lists lists;
     lists_open(&lists);
     struct heap *heap = lists.fixture.heap;
     struct list_head *head = heap_write(heap, lists.heads[0]);
@@ -327,7 +327,7 @@ static void test_mark_stepped_by_rows_stays_at_its_row_over_appends(void **state
 static void test_item_write_changes_the_item_in_place(void **state)
 {
     (void)state;
-    static struct lists lists;
+    struct lists lists;
     lists_open(&lists);
     struct heap *heap = lists.fixture.heap;
     struct list_head *head = heap_write(heap, lists.heads[0]);
@@ -342,7 +342,7 @@ static void test_item_write_changes_the_item_in_place(void **state)
 static void test_few_items_cost_few_bytes(void **state)
 {
     (void)state;
-    static struct lists lists;
+    struct lists lists;
     lists_open(&lists);
     struct heap *heap = lists.fixture.heap;
     struct list_head *head = heap_write(heap, lists.heads[0]);

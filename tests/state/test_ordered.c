@@ -179,7 +179,7 @@ static void step_once(struct map *map, uint32_t bias)
 static void model_run(uint32_t universe, uint32_t key_bytes_max, uint32_t value_bytes,
                       uint32_t step_count)
 {
-    static struct map map;
+    struct map map;
     map_open(&map, universe, key_bytes_max, value_bytes);
     const uint32_t biases[] = {95, 50, 10, 60, 0, 80};
     for (uint32_t phase = 0; phase < COUNT_OF(biases); phase++) {
@@ -216,7 +216,7 @@ static void test_random_operations_match_the_model_and_every_barrier_is_rebuilt(
 static void test_ascending_keys_leave_full_nodes_behind(void **state)
 {
     (void)state;
-    static struct map map;
+    struct map map;
     map_open(&map, 1, 8, 8);
     struct heap *heap = map.fixture.heap;
     bool created;
@@ -235,7 +235,7 @@ static void test_ascending_keys_leave_full_nodes_behind(void **state)
 static void test_insert_at_every_nth_refused_page_changes_nothing(void **state)
 {
     (void)state;
-    static struct map map;
+    struct map map;
     map_open(&map, 2000, KEY_BYTES_MAX_MADE, 8);
     uint32_t refused = 0;
     for (uint32_t count = 0; count < 1200; count++) {
@@ -261,7 +261,7 @@ static void test_insert_at_every_nth_refused_page_changes_nothing(void **state)
 static void test_map_of_few_entries_costs_few_bytes(void **state)
 {
     (void)state;
-    static struct map map;
+    struct map map;
     map_open(&map, 1, 8, 8);
     struct heap *heap = map.fixture.heap;
     const uint64_t before = heap->counters.bytes_used;

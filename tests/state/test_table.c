@@ -217,7 +217,7 @@ static void test_keys_that_no_split_separates_are_chained_and_found(void **state
     fixture_open(&fixture, 2000, 1);
     const struct shape shape = {.value_bytes = 64, .key_bytes_max = 8};
     struct table *table = table_open(&fixture, &shape);
-    static uint64_t keys[400];
+    uint64_t keys[400];
     uint32_t count = 0;
     for (uint64_t number = 0; count < COUNT_OF(keys); number++) {
         const uint64_t hash = hash_bytes((struct span){(const uint8_t *)&number, 8});

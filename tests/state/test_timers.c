@@ -76,7 +76,7 @@ static void forget(struct model *model, uint32_t index)
 static void pop_all(struct model *model, int64_t now_ms)
 {
     uint8_t bytes[KEY_BYTES_MAX_MADE];
-    static uint8_t scratch[KEY_BYTES_MAX_MADE];
+    uint8_t scratch[KEY_BYTES_MAX_MADE];
     struct timer_due due;
     int64_t next_ms;
     for (;;) {
@@ -105,7 +105,7 @@ static void pop_all(struct model *model, int64_t now_ms)
 static void test_random_timers_fire_in_order_and_every_barrier_is_rebuilt(void **state)
 {
     (void)state;
-    static struct model model;
+    struct model model;
     const uint32_t shard_counts[] = {1, 5, 256};
     for (size_t run = 0; run < COUNT_OF(shard_counts); run++) {
         model_open(&model, shard_counts[run]);
@@ -139,7 +139,7 @@ static void test_random_timers_fire_in_order_and_every_barrier_is_rebuilt(void *
 static void test_equal_times_in_different_shards_fire_as_they_were_set(void **state)
 {
     (void)state;
-    static struct model model;
+    struct model model;
     model_open(&model, 16);
     for (uint32_t count = 0; count < 500; count++) {
         assert_true(set(&model, count % 3));
@@ -152,7 +152,7 @@ static void test_equal_times_in_different_shards_fire_as_they_were_set(void **st
 static void test_extreme_times_keep_their_order(void **state)
 {
     (void)state;
-    static struct model model;
+    struct model model;
     model_open(&model, 2);
     const int64_t times[] = {INT64_MAX, 0, INT64_MIN, -1, 1, INT64_MAX, INT64_MIN};
     for (size_t index = 0; index < COUNT_OF(times); index++) {
@@ -168,7 +168,7 @@ static void test_extreme_times_keep_their_order(void **state)
 static void test_set_at_every_nth_refused_page_changes_nothing(void **state)
 {
     (void)state;
-    static struct model model;
+    struct model model;
     model_open(&model, 3);
     uint32_t refused = 0;
     for (uint32_t count = 0; count < 1500; count++) {
@@ -194,7 +194,7 @@ static void test_set_at_every_nth_refused_page_changes_nothing(void **state)
 static void test_cancel_of_what_was_never_set_is_false(void **state)
 {
     (void)state;
-    static struct model model;
+    struct model model;
     model_open(&model, 3);
     assert_false(
         timers_cancel(model.timers, 1, (struct timer_handle){.time_ms = 5, .sequence = 1}));
