@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Characters in UTF-8 and fitting of text to CHAR(n), VARCHAR(n), BINARY(n) and VARBINARY(n). */
+#include "dataplane/expr/text_internal.h"
+
+uint32_t text_decode(const uint8_t *data, size_t bytes, size_t *step)
+{
+    ASSERT(bytes > 0);
+    *step = text_step(data, bytes);
+    const uint8_t lead = data[0];
+    if (*step == 1) {
+        return lead;
+    }
+    uint32_t character = lead & (*step == 2 ? 0x1fU : *step == 3 ? 0x0fU : 0x07U);
+    for (size_t i = 1; i < *step; i++) {
+        character = character << 6 | (data[i] & 0x3fU);
+    }
+    return character;
+}
+
+size_t text_encode(uint32_t character, uint8_t *into)
+{
+    ASSERT(character <= 0x10ffff);
+    if (character < 0x80) {
+        into[0] = (uint8_t)character;
+        return 1;
+    }
+    if (character < 0x800) {
+        into[0] = (uint8_t)(0xc0 | character >> 6);
+        into[1] = (uint8_t)(0x80 | (character & 0x3f));
+        return 2;
+    }
+    if (character < 0x10000) {
+        into[0] = (uint8_t)(0xe0 | character >> 12);
+        into[1] = (uint8_t)(0x80 | (character >> 6 & 0x3f));
+        into[2] = (uint8_t)(0x80 | (character & 0x3f));
+        return 3;
+    }
+    into[0] = (uint8_t)(0xf0 | character >> 18);
+    into[1] = (uint8_t)(0x80 | (character >> 12 & 0x3f));
+    into[2] = (uint8_t)(0x80 | (character >> 6 & 0x3f));
+    into[3] = (uint8_t)(0x80 | (character & 0x3f));
+    return 4;
+}
+
+bool text_copy(struct kernel_run *run, const void *bytes, size_t count, struct span *out)
+{
+    uint8_t *into = kernel_text(run, count);
+    if (into == NULL) {
+        return false;
+    }
+    if (count != 0) {
+        memcpy(into, bytes, count);
+    }
+    *out = (struct span){.data = into, .bytes = count};
+    return true;
+}
+
+bool text_fit(struct kernel_run *run, struct span text, const struct type *type, struct span *out)
+{
+    ASSERT(type_is_text(type));
+    const bool binary = type->kind == TYPE_BINARY || type->kind == TYPE_VARBINARY;
+    const bool pads = type->kind == TYPE_CHAR || type->kind == TYPE_BINARY;
+    /* Bytes are at least characters: the usual text is short enough at a glance. */
+    if (text.bytes <= type->length && !pads) {
+        *out = text;
+        return true;
+    }
+    const uint32_t count = binary ? (uint32_t)text.bytes : text_count(text);
+    if (count >= type->length) {
+        *out = text;
+        out->bytes = binary ? type->length : text_offset(text, type->length);
+        return true;
+    }
+    if (!pads) {
+        *out = text;
+        return true;
+    }
+    const size_t padding = type->length - count;
+    uint8_t *into = kernel_text(run, text.bytes + padding);
+    if (into == NULL) {
+        return false;
+    }
+    if (text.bytes != 0) {
+        memcpy(into, text.data, text.bytes);
+    }
+    memset(into + text.bytes, binary ? 0 : ' ', padding);
+    *out = (struct span){.data = into, .bytes = text.bytes + padding};
+    return true;
+}
