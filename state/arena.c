@@ -23,6 +23,7 @@ static_assert(sizeof(struct arena) <= ARENA_PAGE_BYTES, "the struct lives in pag
 
 static size_t round_up(size_t value, size_t unit)
 {
+    ASSERT(unit != 0);
     return (value + unit - 1) / unit * unit;
 }
 
@@ -100,6 +101,8 @@ int arena_create(const struct arena_config *config, struct arena **out, struct e
         .preimage_context = config->preimage_context,
     };
     arena->anchors = (uint32_t *)(void *)(arena->objects + ARENA_OBJECT_COUNT_MAX);
+    ASSERT((uint8_t *)(arena->anchors + (size_t)config->shard_count * ARENA_ANCHOR_COUNT_MAX) <=
+           base + config->bytes);
     *out = arena;
     return 0;
 }
@@ -115,11 +118,12 @@ struct arena_page_view arena_page_view(const struct arena *arena, uint32_t page)
 {
     ASSERT(page != 0 && page < arena->page_count);
     const struct arena_page_meta *meta = &arena->meta[page];
+    ASSERT(meta->epoch <= arena->epoch);
     return (struct arena_page_view){.page = page,
                                     .epoch = meta->epoch,
                                     .shard = meta->shard,
                                     .kind = meta->kind,
-                                    .image = arena_read(arena, page)};
+                                    .image = arena->base + ((uint64_t)page << ARENA_PAGE_SHIFT)};
 }
 
 void arena_page_touch(struct arena *arena, uint32_t page)
@@ -170,6 +174,7 @@ uint32_t arena_page_acquire(struct arena *arena, uint32_t shard, enum arena_page
     meta->kind = (uint8_t)kind;
     arena->links[page] = (struct arena_page_link){0};
     struct arena_counters *counters = &arena->counters;
+    ASSERT(meta->epoch == arena->epoch);
     counters->acquires++;
     counters->pages_used++;
     if (counters->pages_used > counters->pages_used_max) {
@@ -189,6 +194,7 @@ void arena_page_release(struct arena *arena, uint32_t page)
     meta->kind = ARENA_PAGE_FREE;
     arena->links[page] = (struct arena_page_link){.next = arena->page_free_head};
     arena->page_free_head = page;
+    ASSERT(arena->counters.pages_used != 0);
     arena->counters.releases++;
     arena->counters.pages_used--;
 }
@@ -245,6 +251,7 @@ static uint32_t *anchor_of(const struct arena *arena, uint32_t object, uint32_t 
 
 static size_t root_offset(uint32_t object)
 {
+    ASSERT_SLOW(object < ARENA_OBJECT_COUNT_MAX);
     return (size_t)(1 + object % ARENA_ROOTS_PER_ANCHOR) * ARENA_ROOT_BYTES;
 }
 
@@ -269,6 +276,8 @@ void *arena_root_write(struct arena *arena, uint32_t object, uint32_t shard)
         memcpy(bytes, &head, sizeof(head));
         *anchor = page;
     }
+    ASSERT(arena->meta[*anchor].kind == ARENA_PAGE_ANCHOR);
+    ASSERT_SLOW(arena->meta[*anchor].shard == shard);
     return arena_write(arena, *anchor) + root_offset(object);
 }
 

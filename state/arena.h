@@ -190,6 +190,8 @@ void arena_check(const struct arena *arena);
  * threads  owning lane only */
 static inline const uint8_t *arena_read(const struct arena *arena, uint32_t page)
 {
+    ASSERT_SLOW(page != 0 && page < arena->page_count);
+    ASSERT_SLOW(arena->meta[page].kind != ARENA_PAGE_FREE);
     return arena->base + ((uint64_t)page << ARENA_PAGE_SHIFT);
 }
 
@@ -199,6 +201,8 @@ static inline const uint8_t *arena_read(const struct arena *arena, uint32_t page
  * threads  owning lane only */
 static inline uint8_t *arena_write(struct arena *arena, uint32_t page)
 {
+    ASSERT_SLOW(page != 0 && page < arena->page_count);
+    ASSERT_SLOW(arena->meta[page].kind != ARENA_PAGE_FREE);
     if (UNLIKELY(arena->meta[page].epoch != arena->epoch)) {
         arena_page_touch(arena, page);
     }

@@ -15,17 +15,20 @@ static_assert(INDEX_SLOTS == 1U << (DIRECTORY_DEPTH_MAX - DIRECTORY_PAGE_DEPTH),
 
 static const uint32_t *words_read(const struct arena *arena, uint32_t page)
 {
+    ASSERT_SLOW(arena->meta[page].kind == ARENA_PAGE_TABLE_DIRECTORY);
     return (const uint32_t *)(const void *)arena_read(arena, page);
 }
 
 static uint32_t *words_write(struct arena *arena, uint32_t page)
 {
+    ASSERT(arena->meta[page].kind == ARENA_PAGE_TABLE_DIRECTORY);
     return (uint32_t *)(void *)arena_write(arena, page);
 }
 
 /* The page that index slot number reads as (D1). */
 static inline uint32_t page_behind(const uint32_t *index, uint32_t slot)
 {
+    ASSERT_SLOW(index[0] != 0); /* D1 */
     while (UNLIKELY(index[slot] == 0)) {
         ASSERT(slot != 0);
         slot &= ~(UINT32_C(1) << (31 - __builtin_clz(slot)));
@@ -36,7 +39,8 @@ static inline uint32_t page_behind(const uint32_t *index, uint32_t slot)
 const uint32_t *directory_entry(const struct arena *arena, const struct directory_root *root,
                                 const struct segment_spot *spot)
 {
-    ASSERT(root->level != 0);
+    ASSERT_SLOW(root->level != 0 && root->depth <= DIRECTORY_DEPTH_MAX);
+    ASSERT_SLOW(spot->part < segment_parts(spot->shard));
     uint32_t index = spot->index & ((1U << root->depth) - 1U);
     uint32_t page = root->page;
     if (root->level == 2) {
@@ -88,6 +92,7 @@ static bool index_open(struct arena *arena, struct directory_root *root, uint32_
 static bool index_fill(struct arena *arena, const struct directory_root *root, uint32_t shard,
                        uint32_t slot)
 {
+    ASSERT(slot < INDEX_SLOTS);
     const uint32_t *index = words_read(arena, root->page);
     if (index[slot] != 0) {
         return true;
@@ -121,6 +126,7 @@ bool directory_grow(struct arena *arena, struct directory_root *root, uint32_t s
 static void page_set(struct arena *arena, uint32_t directory, const struct segment_spot *at,
                      uint32_t width, uint32_t step, uint32_t page)
 {
+    ASSERT(step != 0 && at->index < 1U << width);
     uint32_t *entries = words_write(arena, directory);
     for (uint32_t index = at->index; index < 1U << width; index += step) {
         entries[index * segment_parts(at->shard) + at->part] = page;
@@ -141,6 +147,7 @@ void directory_set(struct arena *arena, const struct directory_root *root, uint3
     const uint32_t slots = 1U << (root->depth - DIRECTORY_PAGE_DEPTH);
     const bool is_wide = depth > DIRECTORY_PAGE_DEPTH;
     const uint32_t slot_step = is_wide ? 1U << (depth - DIRECTORY_PAGE_DEPTH) : 1U;
+    ASSERT(index[pattern >> DIRECTORY_PAGE_DEPTH] != 0 || !is_wide); /* D3 */
     at.index = pattern & (PAGE_INDEXES - 1U);
     for (uint32_t slot = pattern >> DIRECTORY_PAGE_DEPTH; slot < slots; slot += slot_step) {
         if (index[slot] != 0) {

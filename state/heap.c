@@ -98,6 +98,8 @@ uint32_t heap_class_bytes(uint32_t bytes)
 
 static uint32_t *partial_of(struct heap *heap, uint32_t shard, uint32_t class_index)
 {
+    ASSERT(class_index < HEAP_CLASS_COUNT);
+    ASSERT_SLOW(shard < heap->arena->shard_count);
     return &heap->partial[shard * HEAP_CLASS_COUNT + class_index];
 }
 
@@ -105,6 +107,7 @@ static void partial_link(struct heap *heap, uint32_t page, uint32_t class_index)
 {
     struct arena_page_link *links = heap->arena->links;
     uint32_t *head = partial_of(heap, heap->arena->meta[page].shard, class_index);
+    ASSERT(*head != page);
     links[page] = (struct arena_page_link){.next = *head};
     if (*head != 0) {
         links[*head].prev = page;
@@ -116,6 +119,7 @@ static void partial_unlink(struct heap *heap, uint32_t page, uint32_t class_inde
 {
     struct arena_page_link *links = heap->arena->links;
     const struct arena_page_link link = links[page];
+    ASSERT(link.prev != page && link.next != page);
     if (link.prev != 0) {
         links[link.prev].next = link.next;
     } else {
@@ -132,6 +136,7 @@ static void partial_unlink(struct heap *heap, uint32_t page, uint32_t class_inde
 /* Whether a page can give one more block. */
 static bool has_room(const struct heap_page *head)
 {
+    ASSERT_SLOW(head->class_index < HEAP_CLASS_COUNT && head->fresh != 0);
     const uint32_t end = head->fresh * HEAP_UNIT + class_bytes[head->class_index];
     return head->free != 0 || end <= ARENA_PAGE_BYTES;
 }
@@ -162,6 +167,7 @@ uint64_t heap_acquire(struct heap *heap, uint32_t shard, uint32_t bytes)
     }
     uint8_t *base = arena_write(heap->arena, page);
     struct heap_page *head = (void *)base;
+    ASSERT(head->class_index == class_index && has_room(head));
     uint32_t place = head->free;
     if (place != 0) {
         memcpy(&head->free, base + place * HEAP_UNIT, sizeof(head->free));
@@ -173,6 +179,7 @@ uint64_t heap_acquire(struct heap *heap, uint32_t shard, uint32_t bytes)
     if (!has_room(head)) {
         partial_unlink(heap, page, class_index);
     }
+    ASSERT(place != 0 && place < head->fresh);
     heap->counters.blocks_used++;
     heap->counters.bytes_used += class_bytes[class_index];
     return ((uint64_t)page << ARENA_PAGE_SHIFT) + place * HEAP_UNIT;
@@ -210,6 +217,7 @@ uint32_t heap_block_bytes(const struct heap *heap, uint64_t ref)
 
 static const struct blob_index *index_read(const struct heap *heap, uint64_t ref)
 {
+    ASSERT_SLOW(heap->arena->meta[heap_page(ref)].kind == ARENA_PAGE_HEAP);
     return heap_read(heap, ref);
 }
 
@@ -233,6 +241,8 @@ struct source {
 static void source_read(const struct heap *heap, const struct source *source, uint32_t offset,
                         uint32_t bytes, void *into)
 {
+    ASSERT(source->blob != 0 || bytes == 0 || source->data != NULL);
+    ASSERT(into != NULL);
     if (source->blob != 0) {
         heap_blob_read(heap, source->blob, offset, bytes, into);
     } else if (bytes != 0) {
@@ -243,6 +253,7 @@ static void source_read(const struct heap *heap, const struct source *source, ui
 static uint64_t short_store(struct heap *heap, uint32_t shard, const struct source *source,
                             uint32_t bytes)
 {
+    ASSERT(!is_long(bytes));
     const uint64_t ref = heap_acquire(heap, shard, BLOB_HEAD_BYTES + bytes);
     if (ref != 0) {
         uint8_t *block = heap_write(heap, ref);
@@ -255,6 +266,7 @@ static uint64_t short_store(struct heap *heap, uint32_t shard, const struct sour
 
 static void piece_release(struct heap *heap, uint64_t piece)
 {
+    ASSERT(piece != 0);
     if (heap->arena->meta[heap_page(piece)].kind == ARENA_PAGE_BLOB) {
         arena_page_release(heap->arena, heap_page(piece));
         heap->counters.blob_pages_used--;
@@ -326,6 +338,7 @@ static uint64_t index_store(struct heap *heap, uint32_t shard, const struct sour
 /* How many index blocks a long blob of this length has. */
 static uint32_t blob_index_count(uint32_t bytes)
 {
+    ASSERT(is_long(bytes) && bytes <= HEAP_BLOB_BYTES_MAX);
     return (uint32_t)((bytes + BLOB_INDEX_CONTENT - 1) / BLOB_INDEX_CONTENT);
 }
 
@@ -349,6 +362,7 @@ static uint64_t long_store(struct heap *heap, uint32_t shard, const struct sourc
     if (arena_root_write(heap->arena, heap->object, shard) == NULL) {
         return 0;
     }
+    ASSERT(is_long(bytes) && bytes <= HEAP_BLOB_BYTES_MAX);
     uint64_t first = 0;
     uint64_t last = 0;
     uint32_t stored = 0;
@@ -391,6 +405,7 @@ uint64_t heap_blob_store(struct heap *heap, uint32_t shard, struct span content)
 
 uint64_t heap_blob_copy(struct heap *heap, uint32_t shard, uint64_t ref)
 {
+    ASSERT(ref != 0);
     const struct source source = {.blob = ref};
     const uint32_t bytes = heap_blob_bytes(heap, ref);
     return is_long(bytes) ? long_store(heap, shard, &source, bytes)
@@ -462,6 +477,7 @@ int heap_blob_compare(const struct heap *heap, uint64_t ref, struct span with)
 /* Frees one piece of the shard's first queued blob, or its index block once that is empty. */
 static void queue_step(struct heap *heap, struct heap_root *root)
 {
+    ASSERT(root->queue != 0);
     const uint64_t ref = root->queue;
     struct blob_index *index = heap_write(heap, ref);
     ASSERT(heap->counters.blob_pages_queued != 0);

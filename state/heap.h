@@ -120,6 +120,8 @@ static inline uint32_t heap_page(uint64_t ref)
  * threads  owning lane only */
 static inline const void *heap_read_in(const struct arena *arena, uint64_t ref)
 {
+    ASSERT_SLOW(arena->meta[heap_page(ref)].kind != ARENA_PAGE_FREE);
+    ASSERT_SLOW(ref >= ARENA_PAGE_BYTES);
     return arena->base + ref;
 }
 

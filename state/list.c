@@ -39,11 +39,13 @@ static_assert(sizeof(struct item) == 16, "content stays aligned to 8");
 
 static const struct chunk *chunk_read(const struct heap *heap, uint64_t ref)
 {
+    ASSERT_SLOW(ref != 0 && heap->arena->meta[heap_page(ref)].kind == ARENA_PAGE_HEAP);
     return heap_read(heap, ref);
 }
 
 static struct chunk *chunk_write(struct heap *heap, uint64_t ref)
 {
+    ASSERT(ref != 0);
     return heap_write(heap, ref);
 }
 
@@ -57,6 +59,7 @@ static uint32_t place_get(const struct chunk *chunk, uint32_t index)
 
 static void place_set(struct chunk *chunk, uint32_t index, uint32_t place)
 {
+    ASSERT_SLOW(place >= sizeof(*chunk) && place < chunk->bytes);
     const uint16_t value = (uint16_t)place;
     memcpy((uint8_t *)chunk + chunk->bytes - (index + 1U) * PLACE_BYTES, &value, sizeof(value));
 }
@@ -81,6 +84,7 @@ static bool has_room(const struct chunk *chunk, uint32_t room)
 
 static uint64_t mark_pack(uint64_t chunk, uint32_t index)
 {
+    ASSERT_SLOW(index < 1U << MARK_INDEX_BITS);
     return chunk << MARK_INDEX_BITS | index;
 }
 
@@ -152,6 +156,7 @@ bool list_prev(const struct heap *heap, struct list_cursor *cursor)
 /* The first index of a chunk whose order is >= the given one; end when there is none. */
 static uint32_t chunk_seek(const struct chunk *chunk, int64_t order)
 {
+    ASSERT_SLOW(chunk->first < chunk->end); /* L1 */
     uint32_t low = chunk->first;
     uint32_t high = chunk->end;
     while (low < high) {
@@ -224,6 +229,7 @@ static void chunk_copy(const struct chunk *from, uint32_t first, uint32_t end, s
 
 static uint64_t chunk_acquire(struct heap *heap, uint32_t shard, uint32_t bytes)
 {
+    ASSERT(bytes <= CHUNK_BYTES_MAX); /* L5 */
     const uint32_t block_bytes = heap_class_bytes(bytes);
     const uint64_t ref = heap_acquire(heap, shard, block_bytes);
     if (ref != 0) {
@@ -339,6 +345,7 @@ static struct list_cursor insert_place(const struct heap *heap, const struct lis
                                        int64_t order)
 {
     uint64_t ref = head->last;
+    ASSERT(ref != 0);
     for (;;) {
         const struct chunk *chunk = chunk_read(heap, ref);
         if (item_at(chunk, chunk->first)->order <= order || chunk->prev == 0) {
@@ -389,6 +396,7 @@ static void item_put(struct chunk *chunk, uint32_t index, const struct item *ite
 {
     const uint32_t room = item_room(item->bytes, item->flags);
     ASSERT(has_room(chunk, room));
+    ASSERT(index >= chunk->first && index <= chunk->end);
     uint8_t *into = (uint8_t *)chunk + chunk->used;
     memcpy(into, item, sizeof(*item));
     const size_t bytes = item->flags & FLAG_BLOB ? sizeof(uint64_t) : item->bytes;
@@ -485,6 +493,8 @@ static void item_free(struct heap *heap, const struct item *item)
 static void chunk_free(struct heap *heap, struct list_head *head, uint64_t ref)
 {
     const struct chunk *chunk = chunk_read(heap, ref);
+    ASSERT(chunk->prev != 0 || head->first == ref); /* L2 */
+    ASSERT(chunk->next != 0 || head->last == ref);
     if (chunk->prev == 0) {
         head->first = chunk->next;
     } else {
@@ -514,6 +524,7 @@ static void marks_leave(struct list_head *head, uint64_t ref, uint32_t first, ui
 /* Takes the place at index out of a chunk; marks behind it follow. */
 static void place_close(struct list_head *head, struct chunk *chunk, uint64_t ref, uint32_t index)
 {
+    ASSERT(index >= chunk->first && index < chunk->end);
     for (uint32_t slot = index + 1U; slot < chunk->end; slot++) {
         place_set(chunk, slot - 1U, place_get(chunk, slot));
     }
@@ -528,7 +539,8 @@ static void place_close(struct list_head *head, struct chunk *chunk, uint64_t re
 
 void list_remove(struct heap *heap, struct list_head *head, struct list_cursor *cursor)
 {
-    ASSERT(cursor->chunk != 0 && head->count != 0);
+    ASSERT(cursor->chunk != 0);
+    ASSERT(head->count != 0);
     const struct list_cursor at = *cursor;
     struct chunk *chunk = chunk_write(heap, at.chunk);
     item_free(heap, item_at(chunk, at.index));
@@ -610,6 +622,26 @@ bool list_mark_pass(const struct heap *heap, struct list_head *head, uint32_t ma
         moved->bound = bound;
     }
     return is_behind;
+}
+
+void list_prefetch(const struct heap *heap, const struct list_head *head)
+{
+    ASSERT_SLOW(head != NULL);
+    if (head->last == 0) {
+        return;
+    }
+    const uint8_t *last = heap_read(heap, head->last);
+    __builtin_prefetch(last);
+    __builtin_prefetch(last + CHUNK_BYTES_MAX - CACHE_LINE_BYTES);
+    __builtin_prefetch(&heap->arena->meta[heap_page(head->last)]);
+    for (uint32_t mark = 0; mark < head->mark_count; mark++) {
+        const uint64_t chunk = head->marks[mark].place >> MARK_INDEX_BITS;
+        if (chunk != 0 && chunk != head->last) {
+            const uint8_t *at = heap_read(heap, chunk);
+            __builtin_prefetch(at);
+            __builtin_prefetch(at + CHUNK_BYTES_MAX - CACHE_LINE_BYTES);
+        }
+    }
 }
 
 /* Checks L1 and L5 of one chunk.

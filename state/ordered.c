@@ -30,11 +30,13 @@ struct path {
 
 static const struct node *node_read(const struct heap *heap, uint64_t ref)
 {
+    ASSERT_SLOW(ref != 0 && heap->arena->meta[heap_page(ref)].kind == ARENA_PAGE_HEAP);
     return heap_read(heap, ref);
 }
 
 static struct node *node_write(struct heap *heap, uint64_t ref)
 {
+    ASSERT(ref != 0);
     return heap_write(heap, ref);
 }
 
@@ -63,9 +65,19 @@ static void child_set(struct node *node, uint32_t index, uint64_t child)
     memcpy((uint8_t *)node + node_payload_offset(node, index), &child, sizeof(child));
 }
 
+/* Asks for all lines of a node at once: a binary search would wait for them one after the other. */
+static void node_prefetch(const struct heap *heap, uint64_t ref)
+{
+    const uint8_t *node = heap_read(heap, ref);
+    for (uint32_t at = 0; at < NODE_BYTES_MAX; at += CACHE_LINE_BYTES) {
+        __builtin_prefetch(node + at);
+    }
+}
+
 /* The child that key belongs to (O2). */
 static uint32_t child_seek(const struct heap *heap, const struct node *node, struct span key)
 {
+    ASSERT(!node->is_leaf && node->count != 0); /* O3 */
     bool is_equal;
     const uint32_t index = node_seek(heap, node, key, &is_equal);
     return is_equal ? index : index - 1U;
@@ -84,6 +96,7 @@ static bool path_find(const struct heap *heap, const struct ordered_head *head, 
         path->steps[depth].ref = ref;
         path->steps[depth].index = child_seek(heap, node, key);
         ref = child_at(node, path->steps[depth].index);
+        node_prefetch(heap, ref);
     }
     bool is_equal;
     path->steps[path->depth].ref = ref;
@@ -115,6 +128,14 @@ void *ordered_find_write(struct heap *heap, const struct ordered_head *head, str
     return place == 0 ? NULL : heap_write(heap, place);
 }
 
+/* The value that a path ends at, to write. */
+static void *path_value(struct heap *heap, const struct path *path)
+{
+    const uint64_t leaf = path->steps[path->depth].ref;
+    return heap_write(
+        heap, leaf + node_payload_offset(node_read(heap, leaf), path->steps[path->depth].index));
+}
+
 /* Replaces a node in its parent, or the root. */
 static void node_replace(struct heap *heap, struct ordered_head *head, const struct path *path,
                          uint32_t depth, uint64_t fresh)
@@ -144,8 +165,10 @@ static void leaf_link(struct heap *heap, uint64_t ref)
 static bool node_renew(struct heap *heap, struct ordered_head *head, struct path *path,
                        uint32_t depth, uint32_t bytes)
 {
+    ASSERT(depth <= path->depth);
     const uint64_t ref = path->steps[depth].ref;
     const struct node *from = node_read(heap, ref);
+    ASSERT(from->count != 0); /* O3 */
     const uint64_t fresh =
         node_acquire(heap, head->shard, bytes, from->payload_bytes, from->is_leaf);
     if (fresh == 0) {
@@ -197,6 +220,7 @@ static bool root_raise(struct heap *heap, struct ordered_head *head)
  * behind when keys come in ascending order. */
 static uint32_t split_index(const struct node *node, uint32_t insert_index)
 {
+    ASSERT(node->count > 1);
     const bool is_append = node->is_leaf && node->next == 0 && insert_index == node->count;
     return is_append ? node->count - 1U : node->count / 2U;
 }
@@ -306,18 +330,20 @@ void *ordered_insert(struct heap *heap, struct ordered_head *head, struct span k
 {
     ASSERT(created != NULL && key.bytes <= ORDERED_KEY_BYTES_MAX);
     ASSERT(head->count != UINT32_MAX);
-    const uint64_t found = value_place(heap, head, key);
-    *created = found == 0;
-    if (found != 0) {
-        return heap_write(heap, found);
+    struct path path = {0};
+    *created = head->count == 0 || !path_find(heap, head, key, &path);
+    if (!*created) {
+        return path_value(heap, &path);
     }
     struct node_key stored;
     if (!key_store(heap, head->shard, key, &stored)) {
         return NULL;
     }
     const uint32_t entry_bytes = node_entry_bytes(&stored, payload_bytes_of(head));
-    struct path path;
-    if (!leaf_make(heap, head, entry_bytes) || !path_make(heap, head, key, entry_bytes, &path)) {
+    const bool has_room =
+        head->count != 0 && node_has_room(node_read(heap, path.steps[path.depth].ref), entry_bytes);
+    if (!has_room &&
+        (!leaf_make(heap, head, entry_bytes) || !path_make(heap, head, key, entry_bytes, &path))) {
         if (stored.blob != 0) {
             heap_blob_release(heap, stored.blob);
         }
@@ -333,6 +359,7 @@ void *ordered_insert(struct heap *heap, struct ordered_head *head, struct span k
 /* Takes an entry out of a node and frees its key's blob. */
 static void entry_free(struct heap *heap, struct node *node, uint32_t index)
 {
+    ASSERT(index < node->count);
     const struct node_key key = node_key_at(node, index);
     if (key.blob != 0) {
         heap_blob_release(heap, key.blob);

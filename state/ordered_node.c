@@ -15,6 +15,7 @@ static uint32_t place_get(const struct node *node, uint32_t index)
 
 static void place_set(struct node *node, uint32_t index, uint32_t place)
 {
+    ASSERT_SLOW(place >= sizeof(*node) && place < node->bytes);
     const uint16_t value = (uint16_t)place;
     memcpy((uint8_t *)node + node->bytes - (index + 1U) * PLACE_BYTES, &value, sizeof(value));
 }
@@ -22,6 +23,7 @@ static void place_set(struct node *node, uint32_t index, uint32_t place)
 /* Bytes of an entry without its place. */
 static uint32_t entry_bytes(uint32_t key_bytes, uint32_t payload_bytes)
 {
+    ASSERT_SLOW(key_bytes <= NODE_KEY_BYTES_INLINE && payload_bytes % 8U == 0);
     const uint32_t unit = payload_bytes == 0 ? 2U : 8U;
     const uint32_t bytes = payload_bytes + (uint32_t)sizeof(uint16_t) + key_bytes;
     return (bytes + unit - 1U) & ~(unit - 1U);
@@ -139,6 +141,7 @@ uint32_t node_live_bytes(const struct node *node)
 
 static void place_open(struct node *node, uint32_t index, uint32_t place)
 {
+    ASSERT(index <= node->count);
     for (uint32_t slot = node->count; slot > index; slot--) {
         place_set(node, slot, place_get(node, slot - 1U));
     }

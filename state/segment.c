@@ -4,16 +4,19 @@
  * answers. Removing clears the tag and takes the count back, so there are no tombstones. */
 #include "state/segment.h"
 
-#define GROUP_PASSED SEGMENT_GROUP_TAGS
-#define PASSED_STUCK 255U
+#define GROUP_PASSED    SEGMENT_GROUP_TAGS
+#define PASSED_STUCK    255U
+#define GROUP_COUNT_MAX 128U
 
 static uint32_t group_offset(uint32_t group)
 {
+    ASSERT_SLOW(group <= GROUP_COUNT_MAX);
     return (uint32_t)sizeof(struct segment_head) + group * TAGS_BYTES;
 }
 
 static uint32_t group_next(const struct segment_layout *layout, uint32_t group)
 {
+    ASSERT_SLOW(group < layout->group_count);
     return group + 1 == layout->group_count ? 0 : group + 1;
 }
 
@@ -25,6 +28,7 @@ static struct segment_head *head_of(uint8_t *page)
 /* The slots that fit beside group_count groups, a multiple of it. */
 static uint32_t slots_beside(uint32_t group_count, uint32_t slot_bytes)
 {
+    ASSERT(group_count != 0 && slot_bytes != 0);
     const uint32_t fixed = group_offset(group_count) + 7U; /* values are aligned to 8 */
     if (fixed >= ARENA_PAGE_BYTES) {
         return 0;
@@ -41,7 +45,7 @@ struct segment_layout segment_layout_of(uint32_t key_inline_bytes, uint32_t valu
     const uint32_t slot_bytes = key_inline_bytes + 1U + value_bytes;
     struct segment_layout layout = {.key_inline_bytes = key_inline_bytes,
                                     .value_bytes = value_bytes};
-    for (uint32_t group_count = 1; group_count <= 128; group_count++) {
+    for (uint32_t group_count = 1; group_count <= GROUP_COUNT_MAX; group_count++) {
         const uint32_t slot_count = slots_beside(group_count, slot_bytes);
         if (slot_count > layout.slot_count) {
             layout.group_count = group_count;
@@ -61,6 +65,7 @@ void segment_init(const struct segment_layout *layout, uint8_t *page, uint32_t d
                   uint32_t pattern)
 {
     ASSERT(depth <= SEGMENT_INDEX_BITS && pattern < 1U << depth);
+    ASSERT(part < SEGMENT_PARTS_MAX);
     *head_of(page) =
         (struct segment_head){.depth = (uint8_t)depth, .part = (uint8_t)part, .pattern = pattern};
     memset(page + sizeof(struct segment_head), 0, layout->group_count * TAGS_BYTES);
@@ -90,6 +95,7 @@ static inline bool is_equal(const uint8_t *left, const uint8_t *right, size_t by
 static inline bool key_is(const struct heap *heap, const uint8_t *key_slot, uint64_t hash,
                           struct span key)
 {
+    ASSERT_SLOW(key_slot[0] <= 64 || key_slot[0] == SEGMENT_KEY_IS_REF);
     if (LIKELY(key_slot[0] != SEGMENT_KEY_IS_REF)) {
         return key_slot[0] == key.bytes && is_equal(key_slot + 1, key.data, key.bytes);
     }
@@ -163,6 +169,7 @@ void segment_clear(const struct segment_layout *layout, uint8_t *page,
 uint64_t segment_hash(const struct segment_layout *layout, const uint8_t *page, uint32_t slot)
 {
     const uint8_t *key_slot = page + segment_key_offset(layout, slot);
+    ASSERT_SLOW(segment_tag(layout, page, slot) != 0);
     if (key_slot[0] != SEGMENT_KEY_IS_REF) {
         return hash_bytes((struct span){key_slot + 1, key_slot[0]});
     }
@@ -174,6 +181,7 @@ uint64_t segment_hash(const struct segment_layout *layout, const uint8_t *page, 
 void segment_move(const struct segment_layout *layout, uint8_t *from, uint8_t *const *into,
                   uint32_t shard_count, uint32_t mask)
 {
+    ASSERT(into != NULL && (mask & (mask - 1U)) == 0);
     for (uint32_t slot = 0; slot < layout->slot_count; slot++) {
         if (segment_tag(layout, from, slot) == 0) {
             continue;
@@ -197,7 +205,7 @@ void segment_check(const struct segment_layout *layout, const uint8_t *page, uin
 {
     const struct segment_head *head = (const void *)page;
     uint32_t count = 0;
-    uint32_t passed[129] = {0};
+    uint32_t passed[GROUP_COUNT_MAX + 1U] = {0};
     for (uint32_t slot = 0; slot < layout->slot_count; slot++) {
         if (segment_tag(layout, page, slot) == 0) {
             continue;

@@ -65,6 +65,7 @@ static inline uint32_t segment_parts(uint32_t shard)
 static inline struct segment_spot segment_spot_of(uint64_t hash, uint32_t shard_count)
 {
     const uint32_t shard = hash_shard(hash, shard_count);
+    ASSERT_SLOW(shard < shard_count);
     const uint32_t scaled = (uint32_t)((hash >> 32) & 0xffffU) * segment_parts(shard);
     return (struct segment_spot){
         .shard = shard,
@@ -124,6 +125,7 @@ void segment_check(const struct segment_layout *layout, const uint8_t *page, uin
 static inline uint8_t segment_tag(const struct segment_layout *layout, const uint8_t *page,
                                   uint32_t slot)
 {
+    ASSERT_SLOW(slot < layout->slot_count);
     const uint32_t group = slot / layout->group_slots;
     return page[sizeof(struct segment_head) + group * TAGS_BYTES + slot % layout->group_slots];
 }
@@ -140,6 +142,7 @@ static inline uint32_t segment_group(const struct segment_layout *layout,
  * threads  any */
 static inline uint32_t segment_key_offset(const struct segment_layout *layout, uint32_t slot)
 {
+    ASSERT_SLOW(slot <= layout->slot_count);
     return layout->keys_offset + slot * (layout->key_inline_bytes + 1U);
 }
 
@@ -147,5 +150,6 @@ static inline uint32_t segment_key_offset(const struct segment_layout *layout, u
  * threads  any */
 static inline uint32_t segment_value_offset(const struct segment_layout *layout, uint32_t slot)
 {
+    ASSERT_SLOW(slot <= layout->slot_count);
     return layout->values_offset + slot * layout->value_bytes;
 }

@@ -48,6 +48,7 @@ static int config_check(const struct table_config *config, struct error *error)
 /* How many bytes of key a slot holds: a key that can be longer needs room for its reference. */
 static uint32_t key_inline_bytes(const struct table_config *config, uint32_t key_bytes_max)
 {
+    ASSERT(key_bytes_max != 0);
     uint32_t bytes = config->key_bytes_inline;
     bytes = bytes == 0 ? KEY_BYTES_INLINE_DEFAULT : bytes;
     if (key_bytes_max <= bytes || key_bytes_max <= SEGMENT_KEY_REF_BYTES) {
@@ -120,6 +121,7 @@ const struct table_counters *table_counters(const struct table *table)
 static struct directory_root *root_write(struct table *table, uint32_t shard)
 {
     struct directory_root *root = arena_root_write(table->arena, table->object, shard);
+    ASSERT(root == NULL || root->depth <= DIRECTORY_DEPTH_MAX);
     table->roots[shard] = root;
     return root;
 }
@@ -185,6 +187,7 @@ static uint32_t segment_acquire(struct table *table, uint32_t shard, uint32_t de
 
 static void segment_free(struct table *table, uint32_t page)
 {
+    ASSERT(table->counters.segments != 0);
     arena_page_release(table->arena, page);
     table->counters.segments--;
 }
@@ -192,6 +195,7 @@ static void segment_free(struct table *table, uint32_t page)
 /* Turns a shard of one full segment into a directory with a segment for each part. */
 static bool shard_fan_out(struct table *table, struct directory_root *root, uint32_t shard)
 {
+    ASSERT(root->level == 0 && root->page != 0);
     const uint32_t first = root->page;
     const uint32_t parts = segment_parts(shard);
     uint32_t pages[SEGMENT_PARTS_MAX] = {first};
@@ -248,6 +252,7 @@ static bool segment_split(struct table *table, struct directory_root *root, uint
 static uint32_t chain_room(struct table *table, uint32_t shard, uint32_t page)
 {
     const struct segment_head head = *table_head_of(table, page);
+    ASSERT(head.depth == DIRECTORY_DEPTH_MAX); /* T4 */
     for (uint32_t link = page; link != 0; link = table_head_of(table, link)->next) {
         if (table_head_of(table, link)->count < table->layout.slot_count) {
             return link;
@@ -299,6 +304,7 @@ struct outside {
 static bool outside_acquire(struct table *table, uint32_t shard, struct span key,
                             struct outside *out)
 {
+    ASSERT(shard < table->shard_count);
     *out = (struct outside){0};
     if (key.bytes > table->layout.key_inline_bytes) {
         out->key = heap_blob_store(table->heap, shard, key);
@@ -323,6 +329,8 @@ static void *slot_fill(struct table *table, uint8_t *page, uint32_t slot, struct
 {
     uint8_t *key_slot = page + segment_key_offset(&table->layout, slot);
     uint8_t *value = page + segment_value_offset(&table->layout, slot);
+    ASSERT((outside->key != 0) == (key.bytes > table->layout.key_inline_bytes));
+    ASSERT((outside->value != 0) == table->is_value_in_heap);
     if (outside->key != 0) {
         const uint64_t stored[2] = {outside->key, hash};
         key_slot[0] = SEGMENT_KEY_IS_REF;
@@ -348,6 +356,7 @@ static void *entry_create(struct table *table, const struct segment_spot *spot, 
     if (root == NULL) {
         return NULL;
     }
+    ASSERT(key.bytes <= table->key_bytes_max);
     struct outside outside;
     if (!outside_acquire(table, spot->shard, key, &outside)) {
         return NULL;
@@ -420,6 +429,7 @@ static void chain_trim(struct table *table, uint32_t first)
 void table_segment_merge(struct table *table, const struct segment_spot *spot, uint32_t page)
 {
     struct directory_root *root = root_write(table, spot->shard);
+    ASSERT(root != NULL && page != 0);
     const struct segment_head head = *table_head_of(table, page);
     if (head.next != 0) {
         chain_trim(table, page);
@@ -444,6 +454,7 @@ void table_segment_merge(struct table *table, const struct segment_spot *spot, u
     }
     segment_move(&table->layout, arena_write(table->arena, page), into, table->shard_count, 0);
     struct segment_head *joined = head_write(table, buddy);
+    ASSERT(joined->depth == head.depth && joined->part == head.part); /* T2 */
     joined->depth--;
     joined->pattern &= ~bit;
     directory_set(table->arena, root, spot->shard, head.part, joined->depth, joined->pattern,

@@ -30,6 +30,7 @@ static void hint_directory(const struct table *table, uint64_t hash, struct hint
 
 static void hint_tags(const struct table *table, struct hint *hint)
 {
+    ASSERT_SLOW(hint->entry == NULL || hint->page == NULL);
     if (hint->entry != NULL) {
         hint->page = arena_read(table->arena, *hint->entry);
     }

@@ -41,6 +41,7 @@ void table_segment_merge(struct table *table, const struct segment_spot *spot, u
  * threads  owning lane only */
 static inline const struct directory_root *table_root_of(const struct table *table, uint32_t shard)
 {
+    ASSERT_SLOW(shard < table->shard_count);
     const struct directory_root *root = table->roots[shard];
     return LIKELY(root != NULL) ? root : arena_root_read(table->arena, table->object, shard);
 }
@@ -49,6 +50,7 @@ static inline const struct directory_root *table_root_of(const struct table *tab
  * threads  owning lane only */
 static inline const struct segment_head *table_head_of(const struct table *table, uint32_t page)
 {
+    ASSERT_SLOW(table->arena->meta[page].kind == ARENA_PAGE_TABLE_SEGMENT);
     return (const void *)arena_read(table->arena, page);
 }
 
@@ -56,6 +58,7 @@ static inline const struct segment_head *table_head_of(const struct table *table
  * threads  owning lane only */
 static inline uint64_t table_value_place(const struct table *table, struct table_at at)
 {
+    ASSERT_SLOW(at.page != 0 && at.slot < table->layout.slot_count);
     const uint32_t offset = segment_value_offset(&table->layout, at.slot);
     if (table->is_value_in_heap) {
         uint64_t ref;

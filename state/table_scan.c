@@ -18,6 +18,7 @@ static uint32_t index_reverse(uint32_t index)
 
 static uint32_t position_of(const struct segment_spot *spot)
 {
+    ASSERT_SLOW(spot->part < SEGMENT_PARTS_MAX);
     return spot->part * POSITIONS_PER_PART + index_reverse(spot->index);
 }
 
@@ -70,6 +71,7 @@ static uint32_t position_behind(const struct table *table, const struct director
         return segment_parts(shard) * POSITIONS_PER_PART;
     }
     const struct segment_head *head = table_head_of(table, page);
+    ASSERT(head->part < segment_parts(shard));
     return head->part * POSITIONS_PER_PART + index_reverse(head->pattern) +
            (POSITIONS_PER_PART >> head->depth);
 }
@@ -78,6 +80,7 @@ static uint32_t position_behind(const struct table *table, const struct director
  * returns  false when the scan is over */
 static bool shard_next(const struct table *table, struct table_cursor *cursor)
 {
+    ASSERT(cursor->shard < table->shard_count);
     cursor->position = 0;
     cursor->shard++;
     return !cursor->one_shard && cursor->shard < table->shard_count;

@@ -120,6 +120,8 @@ static bool is_before(const struct stamp *left, const struct stamp *right)
 /* The shard that wins between two (W2). */
 static uint32_t winner_of(const struct timers *timers, uint32_t left, uint32_t right)
 {
+    ASSERT_SLOW(left == SHARD_NONE || left < timers->shard_count);
+    ASSERT_SLOW(right == SHARD_NONE || right < timers->shard_count);
     if (left == SHARD_NONE || right == SHARD_NONE) {
         return left == SHARD_NONE ? right : left;
     }
@@ -129,6 +131,7 @@ static uint32_t winner_of(const struct timers *timers, uint32_t left, uint32_t r
 /* Takes over a shard's first timer and plays its matches again. */
 static void first_update(struct timers *timers, uint32_t shard, struct stamp first)
 {
+    ASSERT(shard < timers->shard_count);
     uint32_t *winners = timers->winners;
     timers->firsts[shard] = first;
     uint32_t node = timers->leaf_count + shard;
@@ -181,7 +184,9 @@ bool timers_set(struct timers *timers, uint32_t shard, int64_t time_ms, struct s
         whole.bytes = STAMP_BYTES + 1U + sizeof(blob);
     } else {
         key[STAMP_BYTES] = PAYLOAD_INLINE;
-        memcpy(key + STAMP_BYTES + 1U, payload.data, payload.bytes);
+        if (payload.bytes != 0) {
+            memcpy(key + STAMP_BYTES + 1U, payload.data, payload.bytes);
+        }
     }
     bool created;
     if (ordered_insert(timers->heap, &root->map, whole, &created) == NULL) {
@@ -191,6 +196,7 @@ bool timers_set(struct timers *timers, uint32_t shard, int64_t time_ms, struct s
         return false;
     }
     ASSERT(created);
+    ASSERT(root->sequence <= timers->sequence);
     root->sequence = ++timers->sequence;
     timers->count++;
     const struct stamp *first = &timers->firsts[shard];
@@ -262,6 +268,7 @@ bool timers_next(const struct timers *timers, int64_t *time_ms)
 static struct span payload_read(const struct timers *timers, struct span key,
                                 struct span_mut scratch)
 {
+    ASSERT(key.bytes > STAMP_BYTES && scratch.data != NULL);
     struct span payload = {key.data + STAMP_BYTES + 1U, key.bytes - STAMP_BYTES - 1U};
     if (key.data[STAMP_BYTES] == PAYLOAD_BLOB) {
         uint64_t blob;
@@ -291,6 +298,7 @@ bool timers_pop(struct timers *timers, int64_t now_ms, struct span_mut scratch,
     const struct span key = ordered_entry(timers->heap, &root->map, &cursor).key;
     const struct stamp stamp = stamp_load(key.data);
     *due = (struct timer_due){.time_ms = stamp.time_ms, .sequence = stamp.sequence, .shard = shard};
+    ASSERT(stamp.sequence == timers->firsts[shard].sequence); /* W1 */
     due->payload = payload_read(timers, key, scratch);
     timer_remove(timers, shard, root, &cursor);
     return true;

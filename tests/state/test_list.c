@@ -192,6 +192,7 @@ static void step_once(struct lists *lists, int64_t now)
     const uint32_t which = fixture_below(fixture, LIST_COUNT);
     struct model *model = &lists->models[which];
     const uint32_t kind = fixture_below(fixture, 100);
+    list_prefetch(fixture->heap, heap_read(fixture->heap, lists->heads[which]));
     if (kind < 50) {
         assert_true(insert(lists, which, now));
     } else if (kind < 60) {
