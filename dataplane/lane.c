@@ -30,8 +30,7 @@ static struct rte_ring *make_ring(uint32_t items, uint32_t element_bytes)
 {
     const ssize_t bytes = rte_ring_get_memsize_elem(element_bytes, items);
     ASSERT(bytes > 0);
-    const size_t rounded =
-        ((size_t)bytes + CACHE_LINE_BYTES - 1) & ~(size_t)(CACHE_LINE_BYTES - 1);
+    const size_t rounded = ((size_t)bytes + CACHE_LINE_BYTES - 1) & ~(size_t)(CACHE_LINE_BYTES - 1);
     struct rte_ring *ring = aligned_alloc(CACHE_LINE_BYTES, rounded);
     if (ring != NULL) {
         memset(ring, 0, rounded);

@@ -4,12 +4,13 @@
  *     commands from control -> pollers before (NIC receive, Kafka client) -> job -> pollers after
  *     (record sinks, NIC transmit) -> idle when nothing of it did work
  *
- * The world is plugged in as pollers, each one bounded step that returns work done. Control talks to
- * the lane through a ring of commands and hears of it through a ring of events; both have one
+ * The world is plugged in as pollers, each one bounded step that returns work done. Control talks
+ * to the lane through a ring of commands and hears of it through a ring of events; both have one
  * producer and one consumer. A lane that fails says so and parks: its job stands still, its pollers
  * go on, so that connections end in order, until it is told to stop.
  *
- * lane_turn does one turn with a time of the caller's choice: simulation and tests drive lanes so. */
+ * lane_turn does one turn with a time of the caller's choice: simulation and tests drive lanes so.
+ */
 #pragma once
 
 #include "base.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A single-producer, single-consumer ring of bytes. Each line is a 4-byte length, whose top bit says
- * which stream it is for, and its bytes; positions run on and wrap by mask. */
+/* A single-producer, single-consumer ring of bytes. Each line is a 4-byte length, whose top bit
+ * says which stream it is for, and its bytes; positions run on and wrap by mask. */
 #include "dataplane/sink_print.h"
 
 #include <errno.h>
@@ -43,7 +43,8 @@ static enum record_sink_verdict sink_print_append(struct record_sink *sink, uint
         return RECORD_SINK_TOO_LARGE;
     }
     const uint32_t bytes = (uint32_t)record->value.bytes;
-    /* Acquire: the bytes below were read before they are overwritten; pairs with drain's release. */
+    /* Acquire: the bytes below were read before they are overwritten; pairs with drain's release.
+     */
     const uint64_t drained = __atomic_load_n(&self->drained, __ATOMIC_ACQUIRE);
     if (self->written - drained + sizeof(uint32_t) + bytes > self->capacity) {
         return RECORD_SINK_FULL;

@@ -42,9 +42,8 @@ static enum operator_verdict encode(struct table_sink *self, bool is_key, const 
 {
     const struct span_mut into = is_key ? self->key : self->value;
     size_t bytes = 0;
-    const enum encoder_verdict verdict =
-        is_key ? encoder_key(self->encoder, row, into, &bytes)
-               : encoder_value(self->encoder, row, into, &bytes);
+    const enum encoder_verdict verdict = is_key ? encoder_key(self->encoder, row, into, &bytes)
+                                                : encoder_value(self->encoder, row, into, &bytes);
     *is_null = verdict == ENCODER_NULL;
     *out = (struct span){.data = into.data, .bytes = *is_null ? 0 : bytes};
     switch (verdict) {
@@ -156,8 +155,8 @@ static int create_parts(struct table_sink *self, struct error *error)
 {
     const struct sink_context *context = self->context;
     const struct table_sink_environment *environment = context->environment;
-    int code = environment->find(environment->context, context->node, context->lane, &self->edge,
-                                 error);
+    int code =
+        environment->find(environment->context, context->node, context->lane, &self->edge, error);
     if (code != 0 || self->plan->connector == PLAN_CONNECTOR_BLACKHOLE) {
         self->edge.records = NULL;
         return code;

@@ -539,8 +539,10 @@ static enum operator_verdict work_off(struct table_source *self, uint64_t now_ns
 /* Ends the source when nothing will come any more. */
 static void end_when_over(struct table_source *self, uint32_t *work)
 {
-    const bool all_ended = self->is_complete && self->plan->bounded != PLAN_UNBOUNDED &&
-                           self->partitions.ended_count == self->partitions.count;
+    /* Recorded files end, whatever the table says of the topic. */
+    const bool is_bounded = self->plan->bounded != PLAN_UNBOUNDED || self->context->is_replay;
+    const bool all_ended =
+        self->is_complete && is_bounded && self->partitions.ended_count == self->partitions.count;
     if (self->has_batch || self->base.ended || (!all_ended && !self->is_draining)) {
         return;
     }

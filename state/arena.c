@@ -82,7 +82,7 @@ int arena_create(const struct arena_config *config, struct arena **out, struct e
         (size_t)page_count * (sizeof(struct arena_page_meta) + sizeof(struct arena_page_link)),
         CACHE_LINE_BYTES);
     memset(tail, 0, tail_bytes(page_count, config->shard_count));
-    for (uint32_t page = 0; page < page_count; page++) {
+    for (uint32_t page = 0; page < page_count && !config->is_lazy; page++) {
         *(volatile uint8_t *)(base + ((size_t)page << ARENA_PAGE_SHIFT)) = 0;
     }
     struct arena *arena = (struct arena *)(void *)base;

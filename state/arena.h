@@ -73,6 +73,7 @@ struct arena_config {
     uint32_t warn_pages_free;    /* is_low turns true when fewer pages than this are free */
     arena_preimage_fn *preimage; /* may be NULL: then nothing is called */
     void *preimage_context;
+    bool is_lazy; /* pages are first touched when they are used: replay, never a live lane */
 };
 
 /* Read by metrics at any time from the owning lane. */
@@ -112,12 +113,10 @@ struct arena {
     struct arena_counters counters;
 };
 
-/* Lays an arena over config->memory and touches every page of it; the arena struct itself lives in
- * that memory. It needs a few dozen pages at least.
- * config   borrowed during the call
- * out      the arena, gone when the caller unmaps the memory
- * returns  0, or -EINVAL with the reason
- * threads  control path, before the lane starts */
+/* Lays an arena over config->memory and touches every page of it (unless is_lazy); the arena struct
+ * itself lives in that memory. It needs a few dozen pages at least. config   borrowed during the
+ * call out      the arena, gone when the caller unmaps the memory returns  0, or -EINVAL with the
+ * reason threads  control path, before the lane starts */
 int arena_create(const struct arena_config *config, struct arena **out, struct error *error);
 
 /* Sets or replaces the pre-image hook, between two parcels.
