@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "dataplane/expr/text_number.h"
-#include "dataplane/format/encode_internal.h"
-#include "dataplane/format/json_internal.h"
+#include "dataplane/format/json_encode.h"
+#include "dataplane/format/json_text.h"
 
 #define BUFFER_BYTES (UINT32_C(1) << 18)
 

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "dataplane/format/json_internal.h"
+#include "dataplane/format/json_lexer.h"
+#include "dataplane/format/json_text.h"
 #include "dataplane/source_file.h"
 
 struct line_reader {

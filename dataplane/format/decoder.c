@@ -4,12 +4,12 @@
  * on a record without key gives no key row, so no row at all; a raw key is then NULL. */
 #include "dataplane/format/decoder.h"
 
-#include "dataplane/format/json_internal.h"
-#include "dataplane/format/raw_internal.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "dataplane/format/json_internal.h"
+#include "dataplane/format/raw.h"
 
 #define KEY_ROWS_BYTES (UINT32_C(1) << 16) /* key rows of one record */
 #define COLUMN_NONE    UINT32_MAX

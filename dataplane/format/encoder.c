@@ -3,12 +3,13 @@
  * names as JSON. */
 #include "dataplane/format/encoder.h"
 
-#include "dataplane/format/encode_internal.h"
-#include "dataplane/format/raw_internal.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "dataplane/format/json_encode.h"
+#include "dataplane/format/print.h"
+#include "dataplane/format/raw.h"
 
 /* One part of a record: value or key. */
 struct part {

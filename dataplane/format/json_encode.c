@@ -3,9 +3,7 @@
  * text as UTF-8 but for quotes, backslashes, control characters and all beyond U+FFFF, which are
  * written as two escapes; decimals stripped of zeros, with an exponent, unless told otherwise;
  * doubles as Java prints them, and what is no number in quotes. */
-#include "dataplane/expr/text_number.h"
-#include "dataplane/expr/text_time.h"
-#include "dataplane/format/encode_internal.h"
+#include "dataplane/format/json_encode.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +11,9 @@
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
+
+#include "dataplane/expr/text_number.h"
+#include "dataplane/expr/text_time.h"
 
 static const char HEX[] = "0123456789ABCDEF";
 

@@ -9,30 +9,14 @@
 #pragma once
 
 #include "base.h"
+#include "dataplane/format/json_lexer.h"
+#include "dataplane/format/json_text.h"
 #include "dataplane/plan.h"
 
-#define JSON_DEPTH_MAX        1000 /* nesting of a document, as Jackson's default */
-#define JSON_NUMBER_BYTES_MAX 1000 /* digits of a number, as Jackson's default */
-#define JSON_PATH_MAX         32   /* nesting of ROW in a schema */
-#define JSON_SHAPE_MAX        64   /* members of an object whose order is remembered */
-#define JSON_SHAPE_BYTES      32   /* quotes and colon included */
-#define JSON_COLUMN_NONE      UINT32_MAX
-
-enum json_kind {
-    JSON_NONE = 0, /* behind the end of the input */
-    JSON_OBJECT,
-    JSON_OBJECT_END,
-    JSON_ARRAY,
-    JSON_ARRAY_END,
-    JSON_NAME,
-    JSON_STRING,
-    JSON_INTEGER,
-    JSON_FRACTION, /* a number with a point or an exponent */
-    JSON_TRUE,
-    JSON_FALSE,
-    JSON_NULL,
-    JSON_BROKEN, /* not JSON; final */
-};
+#define JSON_PATH_MAX    32 /* nesting of ROW in a schema */
+#define JSON_SHAPE_MAX   64 /* members of an object whose order is remembered */
+#define JSON_SHAPE_BYTES 32 /* quotes and colon included */
+#define JSON_COLUMN_NONE UINT32_MAX
 
 enum json_outcome {
     JSON_VALUE = 0,
@@ -68,29 +52,10 @@ struct json_object {
     struct json_shape shapes[JSON_SHAPE_MAX];
 };
 
-/* A scalar as the lexer found it. */
-struct json_token {
-    enum json_kind kind;
-    bool plain;           /* JSON_STRING, JSON_NAME: no escape in it and valid UTF-8 */
-    struct span text;     /* raw: between the quotes, or the literal; of containers the bracket */
-    const uint8_t *fault; /* JSON_STRING that cannot be decoded: where reading would go on */
-};
-
 /* Text columns are written when the row is complete, since a later member of one name replaces. */
 struct json_pending {
     bool is_set;
     struct json_token token;
-};
-
-struct json_lexer {
-    const uint8_t *at;
-    const uint8_t *end;
-    struct json_token token;
-    const char *reason; /* why the token is JSON_BROKEN */
-    uint32_t depth;
-    bool first;                                /* the next item is the first of its container */
-    bool value_due;                            /* a name was read */
-    uint64_t objects[JSON_DEPTH_MAX / 64 + 1]; /* bit d: container at depth d is an object */
 };
 
 struct json_decoder {
@@ -142,40 +107,6 @@ void json_schema_destroy(struct json_object *object);
  * threads  owning lane */
 struct json_member *json_schema_find(const struct json_object *object, struct span name);
 
-/* ---- json_text.c ---- */
-
-/* Finds the quote that closes a text.
- * at       behind the opening quote
- * plain    set to whether there is no backslash and no byte past 0x7f
- * returns  the closing quote, or NULL when the input ends first
- * threads  any */
-const uint8_t *json_text_end(const uint8_t *at, const uint8_t *end, bool *plain);
-
-/* Tells whether bytes are UTF-8 as the Unicode standard has it.
- * threads  any */
-bool json_text_is_utf8(struct span text);
-
-/* Decodes a text's escapes and its UTF-8 as Jackson does: no check for overlong forms, surrogates
- * allowed. A surrogate without partner is written in three bytes.
- * into     at least raw.bytes * 3 / 2 + 4 bytes; may not overlap raw
- * returns  bytes written, or SIZE_MAX when the text is broken
- * threads  any */
-size_t json_text_decode(struct span raw, uint8_t *into);
-
-/* Looks for what json_text_decode cannot decode.
- * raw      followed by the closing quote, which may be the faulty byte
- * returns  NULL when all is well, or the place behind the byte at which Jackson gives up
- * threads  any */
-const uint8_t *json_text_fault(struct span raw);
-
-/* Decodes padded base64; blanks may stand between groups of four.
- * raw      followed by the closing quote
- * into     at least raw.bytes bytes
- * fault    when it is broken: the place behind the byte at which Jackson gives up
- * returns  bytes written, or SIZE_MAX
- * threads  any */
-size_t json_text_base64(struct span raw, uint8_t *into, const uint8_t **fault);
-
 /* ---- json_value.c ---- */
 
 /* Reads a TIMESTAMP or, with a final Z, a TIMESTAMP_LTZ in the SQL or the ISO-8601 form.
@@ -187,33 +118,6 @@ bool json_value_stamp(struct span text, bool iso, bool with_zone, struct timesta
  * threads  owning lane */
 enum json_outcome json_value_convert(const struct type *type, bool iso, enum json_kind kind,
                                      struct span text, struct value *out);
-
-/* ---- json_lexer.c ---- */
-
-/* Starts at the first byte of a document; skips a byte-order mark.
- * threads  any */
-void json_lexer_init(struct json_lexer *lexer, struct span document);
-
-/* Steps to the next token, which lexer->token then is.
- * returns  its kind
- * threads  any */
-enum json_kind json_lexer_next(struct json_lexer *lexer);
-
-/* Goes on behind the faulty byte of a text that was to be read, as Jackson does: for what is left
- * of the text that is the middle of nowhere, but a faulty closing quote leaves the rest intact.
- * threads  any */
-void json_lexer_resume(struct json_lexer *lexer);
-
-/* Goes on behind the quote that closes a text of which the first part was read.
- * fault    where reading ended: inside the text, or behind its closing quote
- * threads  any */
-void json_lexer_skip_text(struct json_lexer *lexer, const uint8_t *fault);
-
-/* Measures a number's literal.
- * kind     set to JSON_INTEGER or JSON_FRACTION
- * returns  its end, or NULL when it is not JSON's
- * threads  any */
-const uint8_t *json_lexer_number(const uint8_t *at, const uint8_t *end, enum json_kind *kind);
 
 /* ---- json_tree.c ---- */
 

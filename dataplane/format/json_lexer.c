@@ -3,7 +3,9 @@
  * control characters allowed in text, no comments, no leading zeros, depth and number length
  * bounded. It keeps the nesting itself, so that it can be copied to remember a place. Errors are
  * final: the token stays JSON_BROKEN. Nothing behind the outermost value is looked at. */
-#include "dataplane/format/json_internal.h"
+#include "dataplane/format/json_lexer.h"
+
+#include "dataplane/format/json_text.h"
 
 #define INVALID_TEXT "invalid UTF-8 or escape inside quotes"
 

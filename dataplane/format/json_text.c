@@ -3,7 +3,7 @@
  * Jackson's: lead bytes choose the length, continuation bytes are checked, overlong forms and
  * surrogates are not. Flink's text is UTF-16; a surrogate without partner has no UTF-8, so it is
  * kept in the three bytes that its number would have, and a partner that follows joins it. */
-#include "dataplane/format/json_internal.h"
+#include "dataplane/format/json_text.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>

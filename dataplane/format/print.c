@@ -2,11 +2,10 @@
 /* The print connector's lines: the row kind, then the columns as Java prints Flink's Row: java.time
  * texts (a T, seconds left out when zero), decimals with all their zeros, bytes as signed numbers.
  */
-#include <stdio.h>
+#include "dataplane/format/print.h"
 
 #include "dataplane/expr/text_number.h"
 #include "dataplane/expr/text_time.h"
-#include "dataplane/format/encode_internal.h"
 
 #define MIDNIGHT_TAIL 3 /* ":00" */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fixed-width numbers in both byte orders, text and bytes as they are. A BOOLEAN is one byte, true
  * when it is not 0. */
-#include "dataplane/format/raw_internal.h"
+#include "dataplane/format/raw.h"
 
 /* 0: any width */
 static size_t width_of(const struct type *type)

@@ -109,7 +109,7 @@ static void test_append_when_envelopes_then_source_reads_them_back(void **state)
     (void)state;
     char folder[] = "/tmp/penstock-sink-XXXXXX";
     static const char *const TOPICS[] = {"t"};
-    static uint8_t bytes[8192];
+    uint8_t bytes[8192];
     struct record_header header;
     struct record_batch_view batch;
     struct record_source *source;

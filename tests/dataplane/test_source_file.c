@@ -86,12 +86,12 @@ static void log_record(FILE *log, const struct record_batch_view *batch,
     (void)fputc('\n', log);
 }
 
-/* Reads all there is into text lines; ends of partitions are lines too. */
-static const char *read_all(struct record_source *source)
+/* Reads all there is into text lines; ends of partitions are lines too. The caller frees. */
+static char *read_all(struct record_source *source)
 {
-    static char text[LOG_BYTES];
+    char *text = malloc(LOG_BYTES);
     struct record_batch_view batch;
-    FILE *log = fmemopen(text, sizeof(text), "w");
+    FILE *log = fmemopen(text, LOG_BYTES, "w");
     while (record_source_poll(source, 99, &batch)) {
         for (uint32_t i = 0; i < batch.record_count; i++) {
             assert_int_equal(batch.records[i].arrival_ns, 99);
@@ -107,15 +107,22 @@ static const char *read_all(struct record_source *source)
     return text;
 }
 
+static void check_all(struct record_source *source, const char *expected)
+{
+    char *text = read_all(source);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
 static void test_poll_when_lines_then_times_and_offsets_count(void **state)
 {
     write_file(*state, "a.jsonl", "{\"x\":1}\r\n\n{\"x\":3}");
     struct record_source *source = open_source(*state, 1, 0);
     assert_int_equal(source_file_partition_count(source, 0), 1);
-    assert_string_equal(read_all(source), "0/0@0 t1700000000000 v={\"x\":1}\n"
-                                          "0/0@1 t1700000000001 v=\n"
-                                          "0/0@2 t1700000000002 v={\"x\":3}\n"
-                                          "0/0 ended\n");
+    check_all(source, "0/0@0 t1700000000000 v={\"x\":1}\n"
+                      "0/0@1 t1700000000001 v=\n"
+                      "0/0@2 t1700000000002 v={\"x\":3}\n"
+                      "0/0 ended\n");
     source_file_destroy(source);
 }
 
@@ -129,14 +136,14 @@ static void test_poll_when_envelopes_then_every_member_is_read(void **state)
                "{\"p\":2,\"k\":null,\"k64\":\"QQ==\",\"v\":\"\"}\n");
     struct record_source *source = open_source(*state, 1, 0);
     assert_int_equal(source_file_partition_count(source, 0), 3);
-    assert_string_equal(read_all(source), "0/1 ended\n"
-                                          "0/0@0 t1700000000000 v=x\xc3\xa9\n\n"
-                                          "0/2@0 t1709164800000 k=key\n"
-                                          "0/0@1 t1700000000002 source:pos e: v=hi!\n"
-                                          "0/0@2 t1700000000003\n"
-                                          "0/0 ended\n"
-                                          "0/2@1 t1700000000004 k=A v=\n"
-                                          "0/2 ended\n");
+    check_all(source, "0/1 ended\n"
+                      "0/0@0 t1700000000000 v=x\xc3\xa9\n\n"
+                      "0/2@0 t1709164800000 k=key\n"
+                      "0/0@1 t1700000000002 source:pos e: v=hi!\n"
+                      "0/0@2 t1700000000003\n"
+                      "0/0 ended\n"
+                      "0/2@1 t1700000000004 k=A v=\n"
+                      "0/2 ended\n");
     source_file_destroy(source);
 }
 
@@ -147,9 +154,8 @@ static void test_poll_when_two_topics_then_merged_by_record_time(void **state)
                "{\"t\":20,\"v\":\"3\"}\n{\"t\":5,\"v\":\"4\"}\n");
     write_file(*state, "b.records", "{\"t\":20,\"v\":\"5\"}\n{\"t\":1,\"v\":\"6\"}\n");
     struct record_source *source = open_source(*state, 2, 0);
-    assert_string_equal(read_all(source),
-                        "0/0@0 t10 v=1\n0/0@1 t20 v=2\n0/0@2 t20 v=3\n0/0@3 t5 v=4\n"
-                        "0/0 ended\n1/0@0 t20 v=5\n1/0@1 t1 v=6\n1/0 ended\n");
+    check_all(source, "0/0@0 t10 v=1\n0/0@1 t20 v=2\n0/0@2 t20 v=3\n0/0@3 t5 v=4\n"
+                      "0/0 ended\n1/0@0 t20 v=5\n1/0@1 t1 v=6\n1/0 ended\n");
     source_file_destroy(source);
 }
 
@@ -164,11 +170,11 @@ static void test_poll_when_batches_differ_then_order_is_the_same(void **state)
     write_file(*state, "a.records", text);
     write_file(*state, "b.jsonl", "1\n2\n3\n4\n");
     struct record_source *source = open_source(*state, 2, 1);
-    char *expected = strdup(read_all(source));
+    char *expected = read_all(source);
     source_file_destroy(source);
     for (uint32_t size = 2; size < 70; size += 3) {
         source = open_source(*state, 2, size);
-        assert_string_equal(read_all(source), expected);
+        check_all(source, expected);
         source_file_destroy(source);
     }
     free(expected);
@@ -184,7 +190,7 @@ static void test_poll_when_paused_then_nothing_until_resumed(void **state)
     record_source_pause(source, 0, 0, true);
     assert_false(record_source_poll(source, 99, &batch));
     record_source_pause(source, 0, 0, false);
-    assert_string_equal(read_all(source), "0/0@1 t1700000000001 v=2\n0/0 ended\n");
+    check_all(source, "0/0@1 t1700000000001 v=2\n0/0 ended\n");
     source_file_destroy(source);
 }
 
@@ -192,7 +198,7 @@ static void test_poll_when_file_is_empty_or_missing_then_ends_at_once(void **sta
 {
     write_file(*state, "a.jsonl", "");
     struct record_source *source = open_source(*state, 2, 0);
-    assert_string_equal(read_all(source), "0/0 ended\n1/0 ended\n");
+    check_all(source, "0/0 ended\n1/0 ended\n");
     source_file_destroy(source);
 }
 

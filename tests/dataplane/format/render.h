@@ -7,6 +7,8 @@
 
 #include "dataplane/row.h"
 
+/* Prints text as its UTF-16 units.
+ * threads  any */
 static inline void render_text(FILE *out, struct span text)
 {
     (void)fputc('s', out);
@@ -31,6 +33,8 @@ static inline void render_text(FILE *out, struct span text)
     }
 }
 
+/* Prints an unscaled decimal.
+ * threads  any */
 static inline void render_decimal(FILE *out, __int128 value)
 {
     char digits[48];
@@ -46,6 +50,8 @@ static inline void render_decimal(FILE *out, __int128 value)
     }
 }
 
+/* Prints a value that is not NULL.
+ * threads  any */
 static inline void render_value(FILE *out, const struct type *type, const struct value *value)
 {
     uint32_t bits;
@@ -79,6 +85,8 @@ static inline void render_value(FILE *out, const struct type *type, const struct
     }
 }
 
+/* Prints a whole row.
+ * threads  any */
 static inline void render_row(FILE *out, const struct row_layout *layout, const struct row *row)
 {
     for (uint32_t i = 0; i < layout->column_count; i++) {

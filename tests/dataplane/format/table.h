@@ -25,6 +25,8 @@ struct table {
     char *text;
 };
 
+/* Finds a type by its name; unknown ones stop the program.
+ * threads  any */
 static inline struct type table_type(const char *text)
 {
     static const struct {
@@ -62,6 +64,8 @@ static inline struct type table_type(const char *text)
     abort();
 }
 
+/* Finds a metadata key by its name.
+ * threads  any */
 static inline enum plan_metadata table_metadata(const char *name)
 {
     static const char *const NAMES[] = {"topic",     "partition",      "offset",
@@ -74,6 +78,8 @@ static inline enum plan_metadata table_metadata(const char *name)
     abort();
 }
 
+/* Reads one column of the text, which is cut in place.
+ * threads  any */
 static inline void table_field(struct table *table, char *text, uint32_t index)
 {
     struct plan_field *field = &table->fields[index];
@@ -99,7 +105,8 @@ static inline void table_field(struct table *table, char *text, uint32_t index)
     table->types[index] = field->type;
 }
 
-/* Fills a table from its text; table_fini frees what it took. */
+/* Fills a table from its text; table_fini frees what it took.
+ * threads  any */
 static inline void table_init(struct table *table, const char *text)
 {
     memset(table, 0, sizeof(*table));
@@ -132,6 +139,8 @@ static inline void table_init(struct table *table, const char *text)
     row_layout_init(&table->source.decoded, table->types, count, table->slots);
 }
 
+/* Frees what table_init took.
+ * threads  any */
 static inline void table_fini(struct table *table)
 {
     free(table->text);

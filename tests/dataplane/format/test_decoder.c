@@ -211,7 +211,7 @@ static void test_begin_when_record_passes_the_cap_then_bad(void **state)
 {
     (void)state;
     struct fixture fixture;
-    static uint8_t large[4097];
+    uint8_t large[4097];
     open_fixture(&fixture, "id INT", PLAN_FORMAT_NONE, PLAN_FORMAT_JSON);
     create_decoder(&fixture);
     memset(large, ' ', sizeof(large));

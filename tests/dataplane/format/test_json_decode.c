@@ -57,7 +57,7 @@ static struct json_decoder *decoder_for(struct fixture *fixture, uint32_t schema
 static void decode(struct json_decoder *decoder, struct span document, size_t start_bytes,
                    char *into, size_t bytes)
 {
-    static uint64_t buffer[ROW_BUFFER_BYTES / 8];
+    uint64_t buffer[ROW_BUFFER_BYTES / 8];
     FILE *out = fmemopen(into, bytes, "w");
     enum json_step step;
     size_t space = start_bytes;
@@ -95,7 +95,7 @@ struct vector {
 /* A line: schema, flags, the document in base64, the answer. */
 static bool read_vector(FILE *file, struct vector *vector)
 {
-    static char text[RECORD_BYTES];
+    char text[RECORD_BYTES];
     const uint8_t *fault;
     vector->answer[0] = 0;
     char *line = NULL;
@@ -124,14 +124,14 @@ static struct span exact_copy(const struct vector *vector, uint8_t **allocation)
 
 static void run_vectors(bool exact_only, size_t start_bytes)
 {
-    static struct fixture fixture;
-    static struct vector vector;
-    static char got[RECORD_BYTES];
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    struct vector vector;
+    char got[RECORD_BYTES];
     uint32_t count = 0;
     FILE *file = fopen(SOURCE_ROOT "/tests/dataplane/format/flink_json.txt", "r");
     assert_non_null(file);
     while (read_vector(file, &vector)) {
-        struct json_decoder *decoder = decoder_for(&fixture, vector.schema, vector.flags);
+        struct json_decoder *decoder = decoder_for(fixture, vector.schema, vector.flags);
         uint8_t *allocation;
         decoder->exact_only = exact_only;
         decode(decoder, exact_copy(&vector, &allocation), start_bytes, got, sizeof(got));
@@ -146,10 +146,10 @@ static void run_vectors(bool exact_only, size_t start_bytes)
     (void)fclose(file);
     assert_true(count >= 1000);
     for (uint32_t i = 0; i < SCHEMAS * FLAGS; i++) {
-        json_decoder_destroy(fixture.decoders[i / FLAGS][i % FLAGS]);
-        table_fini(&fixture.tables[i / FLAGS][i % FLAGS]);
+        json_decoder_destroy(fixture->decoders[i / FLAGS][i % FLAGS]);
+        table_fini(&fixture->tables[i / FLAGS][i % FLAGS]);
     }
-    memset(&fixture, 0, sizeof(fixture));
+    free(fixture);
 }
 
 static void test_decode_when_quick_then_as_flink(void **state)
@@ -171,10 +171,10 @@ static void test_decode_when_buffers_are_short_then_as_flink(void **state)
     run_vectors(true, 8);
 }
 
-/* One document into one row of a table, for the cases below. */
-static const char *decode_one(const char *columns, const char *document, bool ignore)
+/* One document into the rows of a table, for the cases below. */
+static void check_one(const char *columns, const char *document, bool ignore, const char *expected)
 {
-    static char got[4096];
+    char got[4096];
     struct table table;
     struct json_decoder *decoder;
     struct error error = {.line = 0};
@@ -184,35 +184,31 @@ static const char *decode_one(const char *columns, const char *document, bool ig
         json_decoder_create(&table.source, PLAN_FIELD_VALUE, RECORD_BYTES, &decoder, &error), 0);
     const struct span text = {(const uint8_t *)document, strlen(document)};
     decode(decoder, text, ROW_BUFFER_BYTES, got, sizeof(got));
+    assert_string_equal(got, expected);
     json_decoder_destroy(decoder);
     table_fini(&table);
-    return got;
 }
 
 static void test_decode_when_column_is_not_needed_then_value_is_not_looked_at(void **state)
 {
     (void)state;
-    assert_string_equal(decode_one("a INT, -b INT, c INT", "{\"a\":1,\"b\":\"x\",\"c\":3}", false),
-                        "(1,~,3)");
-    assert_string_equal(
-        decode_one("a INT, -b INT, c INT", "{\"a\":1,\"b\":[{\"c\":[9]}],\"c\":3}", false),
-        "(1,~,3)");
-    assert_string_equal(
-        decode_one("a INT, -b INT, c INT", "[{\"a\":1,\"b\":[{\"c\":[9]}],\"c\":3}]", false),
-        "(1,~,3)");
+    static const char COLUMNS[] = "a INT, -b INT, c INT";
+    check_one(COLUMNS, "{\"a\":1,\"b\":\"x\",\"c\":3}", false, "(1,~,3)");
+    check_one(COLUMNS, "{\"a\":1,\"b\":[{\"c\":[9]}],\"c\":3}", false, "(1,~,3)");
+    check_one(COLUMNS, "[{\"a\":1,\"b\":[{\"c\":[9]}],\"c\":3}]", false, "(1,~,3)");
 }
 
 static void test_decode_when_nesting_passes_1000_then_bad(void **state)
 {
     (void)state;
-    static char document[4096];
+    char document[4096];
     for (uint32_t depth = 998; depth <= 1001; depth++) {
         uint32_t used = (uint32_t)sprintf(document, "{\"x\":");
         memset(document + used, '[', depth - 1);
         memset(document + used + depth - 1, ']', depth - 1);
         (void)strcpy(document + used + 2 * (depth - 1), ",\"a\":7}");
-        assert_string_equal(decode_one("a INT", document, false), depth <= 1000 ? "(7)" : "E");
-        assert_string_equal(decode_one("a INT", document, true), depth <= 1000 ? "(7)" : "");
+        check_one("a INT", document, false, depth <= 1000 ? "(7)" : "E");
+        check_one("a INT", document, true, depth <= 1000 ? "(7)" : "");
     }
 }
 

@@ -1,37 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the writers of values share: a sink of bytes that remembers that it overflowed, the JSON
- * object writer, and the print connector's line. */
+/* JSON as Jackson's byte writer prints Flink's rows, and its two building blocks: quoted text and
+ * base64. */
 #pragma once
 
 #include "base.h"
+#include "dataplane/format/writer.h"
 #include "dataplane/plan.h"
-
-/* Bytes go in while they fit; used counts on. */
-struct writer {
-    uint8_t *data;
-    size_t used;
-    size_t capacity;
-};
-
-/* Appends bytes.
- * threads  any */
-static inline void writer_put(struct writer *writer, const void *bytes, size_t count)
-{
-    if (count != 0 && writer->used + count <= writer->capacity) {
-        memcpy(writer->data + writer->used, bytes, count);
-    }
-    writer->used += count;
-}
-
-/* Appends one byte.
- * threads  any */
-static inline void writer_put_byte(struct writer *writer, uint8_t byte)
-{
-    if (writer->used < writer->capacity) {
-        writer->data[writer->used] = byte;
-    }
-    writer->used++;
-}
 
 /* A member to write: `,"name":` ready made. */
 struct json_encode_field {
@@ -66,10 +40,3 @@ void json_encode_text(struct span text, struct writer *writer);
 /* Writes padded base64 without quotes.
  * threads  any */
 void json_encode_base64(struct span bytes, struct writer *writer);
-
-/* Writes a row as the print connector does: +I[1, a, null].
- * identifier  goes in front, NULL: none
- * threads     owning lane */
-void print_encode_row(const char *identifier, const struct plan_sink_field *fields,
-                      uint32_t field_count, const struct row_layout *layout, const struct row *row,
-                      struct writer *writer);
