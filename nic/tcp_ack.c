@@ -14,6 +14,7 @@ static void recovery_enter(struct tcp_connection *connection)
     if (tcp_congestion_loss(&connection->congestion, flight, connection->snd_nxt)) {
         connection->stack->counters.tcp_fast_recoveries++;
         connection->probe_out = false;
+        tcp_timer_restart(connection);
     }
 }
 
@@ -35,7 +36,7 @@ void tcp_ack_detect(struct tcp_connection *connection)
     }
     recovery_enter(connection);
     if (connection->congestion.phase == TCP_PHASE_RECOVERY) {
-        tcp_congestion_recovery_ack(&connection->congestion, 0, tcp_pipe_bytes(connection));
+        tcp_congestion_recovery_ack(&connection->congestion, 0, tcp_pipe_bytes(connection), false);
     }
     tcp_output_ask(connection);
 }
@@ -161,6 +162,7 @@ static void congestion_update(struct tcp_connection *connection, const struct tc
 {
     struct tcp_congestion *congestion = &connection->congestion;
     uint32_t lost = duplicates_count(connection, header, duplicate, report);
+    bool repair = lost > 0;
     (void)tcp_congestion_exit(congestion, connection->snd_una);
     if (congestion->phase != TCP_PHASE_RECOVERY) {
         tcp_congestion_ack(congestion, report->acked_bytes, connection->cwnd_limited);
@@ -171,8 +173,8 @@ static void congestion_update(struct tcp_connection *connection, const struct tc
     }
     probe_finish(connection, report);
     if (congestion->phase == TCP_PHASE_RECOVERY) {
-        tcp_congestion_recovery_ack(congestion, report->delivered_bytes,
-                                    tcp_pipe_bytes(connection));
+        tcp_congestion_recovery_ack(congestion, report->delivered_bytes, tcp_pipe_bytes(connection),
+                                    repair);
     }
 }
 
@@ -182,10 +184,10 @@ static void progress_note(struct tcp_connection *connection, const struct tcp_ac
         connection->retransmit_kind == TCP_TIMER_PERSIST || connection->snd_wnd_bytes == 0;
     if (report->acked_bytes > 0 || waiting) {
         connection->progress_ns = connection->stack->now_ns;
+        arp_confirm(connection->stack, connection->neighbour_index, connection->hop_ip4);
     }
     if (report->acked_bytes > 0) {
         connection->black_hole_count = 0;
-        arp_confirm(connection->stack, connection->neighbour_index, connection->hop_ip4);
         tcp_timer_restart(connection);
     }
     if (report->delivered_bytes > 0 || connection->board.lost_bytes > 0) {

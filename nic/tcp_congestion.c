@@ -75,7 +75,7 @@ bool tcp_congestion_loss(struct tcp_congestion *congestion, uint32_t flight_byte
 }
 
 void tcp_congestion_recovery_ack(struct tcp_congestion *congestion, uint32_t delivered_bytes,
-                                 uint32_t pipe_bytes)
+                                 uint32_t pipe_bytes, bool repair)
 {
     ASSERT(congestion->phase == TCP_PHASE_RECOVERY);
     ASSERT(congestion->flight_at_recovery_bytes > 0);
@@ -96,7 +96,7 @@ void tcp_congestion_recovery_ack(struct tcp_congestion *congestion, uint32_t del
         allowed = room < limit ? room : limit;
     }
     /* The first retransmission always goes out. */
-    if (congestion->sent_bytes == 0 && allowed < congestion->mss_bytes) {
+    if ((congestion->sent_bytes == 0 || repair) && allowed < congestion->mss_bytes) {
         allowed = congestion->mss_bytes;
     }
     congestion->cwnd_bytes = least(pipe_bytes + (uint32_t)allowed, CWND_BYTES_MAX);

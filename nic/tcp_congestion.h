@@ -51,9 +51,10 @@ bool tcp_congestion_loss(struct tcp_congestion *congestion, uint32_t flight_byte
 /* Sets the window during fast recovery, after each acknowledgment.
  * delivered_bytes newly acknowledged or selectively acknowledged
  * pipe_bytes      still in flight
+ * repair          a new hole was found by a partial acknowledgment: one segment goes in any case
  * source          RFC 6937 §3.1, slow start reduction bound */
 void tcp_congestion_recovery_ack(struct tcp_congestion *congestion, uint32_t delivered_bytes,
-                                 uint32_t pipe_bytes);
+                                 uint32_t pipe_bytes, bool repair);
 
 /* Ends a phase when its flight is acknowledged.
  * returns  whether it ended */

@@ -95,6 +95,10 @@ static void loss_probe(struct tcp_connection *connection)
 {
     struct tcp_segment *last = tcp_scoreboard_last(&connection->board);
     ASSERT(last != NULL);
+    if (connection->congestion.phase != TCP_PHASE_OPEN) {
+        tcp_timer_restart(connection);
+        return;
+    }
     uint32_t flight = connection->snd_nxt - connection->snd_una;
     uint32_t window = connection->snd_wnd_bytes > flight ? connection->snd_wnd_bytes - flight : 0;
     bool fresh = tcp_unsent_bytes(connection) > 0 && window >= connection->mss_bytes &&
@@ -137,7 +141,9 @@ static void persist_timeout(struct tcp_connection *connection)
     }
     connection->persist_backoff += connection->persist_backoff < 16 ? 1 : 0;
     uint64_t wait_ns = connection->rtt.rto_ns << connection->persist_backoff;
-    connection->retransmit_ns = stack->now_ns + earliest(wait_ns, connection->rtt.rto_ns_max);
+    /* At least three probes within the user timeout, or a live peer would be given up. */
+    uint64_t most_ns = earliest(connection->rtt.rto_ns_max, stack->config.user_timeout_ms * MS / 3);
+    connection->retransmit_ns = stack->now_ns + earliest(wait_ns, most_ns);
 }
 
 static void retransmit_expired(struct tcp_connection *connection)

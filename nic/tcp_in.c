@@ -350,7 +350,10 @@ static bool synchronized_input(struct tcp_connection *connection, const struct t
         return false;
     }
     connection->heard_ns = connection->stack->now_ns;
-    connection->keepalive_count = 0;
+    if (connection->keepalive_count > 0) {
+        connection->keepalive_count = 0;
+        arp_confirm(connection->stack, connection->neighbour_index, connection->hop_ip4);
+    }
     if (!tcp_ack_input(connection, header)) {
         return false;
     }

@@ -6,6 +6,7 @@
 #include "nic/tcp_seq.h"
 
 #define REORDERING_FACTOR_MAX 16
+#define SACK_BLOCK_BYTES_MAX  (UINT32_C(1) << 30) /* no window is larger; empty blocks wrap */
 
 static struct tcp_segment *segment_at(const struct tcp_scoreboard *board, uint32_t index)
 {
@@ -191,7 +192,7 @@ void tcp_scoreboard_sack(struct tcp_scoreboard *board, const struct tcp_options 
     ASSERT(options->sack_count <= TCP_SACK_BLOCKS_MAX);
     for (uint32_t i = 0; i < options->sack_count; i++) {
         const struct tcp_sack_block *block = &options->sack[i];
-        if (!seq_lt(block->start, block->end)) {
+        if (block->end - block->start - 1 >= SACK_BLOCK_BYTES_MAX) {
             report->invalid_blocks++;
             continue;
         }
