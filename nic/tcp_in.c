@@ -436,7 +436,9 @@ static void syn_sent_input(struct tcp_connection *connection, const struct ip4_p
 {
     struct stack *stack = connection->stack;
     bool has_ack = (header->flags & TCP_ACK) != 0;
-    if (has_ack && header->ack != connection->iss + 1) {
+    /* The SYN may still be waiting for a frame: then nothing can be acknowledged yet. */
+    bool sent = connection->snd_nxt != connection->iss;
+    if (has_ack && (!sent || header->ack != connection->snd_nxt)) {
         stack->counters.tcp_drop_ack++;
         tcp_refuse(stack, packet, header);
         return;
@@ -471,7 +473,8 @@ static bool syn_received_input(struct tcp_connection *connection, const struct t
         tcp_fail(connection, STREAM_FAILURE_REFUSED);
         return false;
     }
-    bool acked = (header->flags & TCP_ACK) != 0 && header->ack == connection->iss + 1;
+    bool sent = connection->snd_nxt != connection->iss;
+    bool acked = (header->flags & TCP_ACK) != 0 && sent && header->ack == connection->snd_nxt;
     bool is_syn_ack = (header->flags & TCP_SYN) != 0 && header->seq == connection->irs;
     if ((header->flags & TCP_RST) != 0 || !acked || !timestamp_check(connection, header) ||
         (!is_syn_ack && !is_acceptable(connection, header))) {

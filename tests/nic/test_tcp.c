@@ -171,6 +171,23 @@ static void test_reset_or_wrong_ack_while_connecting(void **state)
     harness_fini(&h);
 }
 
+static void test_answer_before_the_syn_has_left_is_refused(void **state)
+{
+    struct harness h;
+    struct stream *second = NULL;
+    harness_init(&h);
+    harness_open(&h);
+    assert_int_equal(
+        0, stack_connect(h.stack, HARNESS_REMOTE_IP4, HARNESS_REMOTE_PORT, h.now_ns, &second));
+    const struct tcp_connection *connection = (const struct tcp_connection *)(void *)second;
+    h.local_port = connection->tuple.local_port;
+    struct harness_segment answer = {
+        .seq = 1, .ack = connection->iss + 1, .flags = TCP_SYN | TCP_ACK, .window = 1000};
+    harness_segment(&h, &answer);
+    assert_int_equal(STREAM_CONNECTING, second->state);
+    harness_fini(&h);
+}
+
 static size_t unreachable_frame(struct harness *h, uint8_t *frame, uint8_t code, uint32_t seq,
                                 uint16_t mtu)
 {
@@ -249,6 +266,7 @@ int main(void)
         cmocka_unit_test(test_local_ports_and_sequence_numbers_are_not_sequential),
         cmocka_unit_test(test_simultaneous_open_comes_up),
         cmocka_unit_test(test_reset_or_wrong_ack_while_connecting),
+        cmocka_unit_test(test_answer_before_the_syn_has_left_is_refused),
         cmocka_unit_test(test_too_big_in_flight_lowers_the_segment_size_and_sends_again),
         cmocka_unit_test(test_hard_error_ends_a_connect_but_not_an_open_connection),
     };
