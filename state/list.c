@@ -624,22 +624,48 @@ bool list_mark_pass(const struct heap *heap, struct list_head *head, uint32_t ma
     return is_behind;
 }
 
+static void chunk_prefetch(const struct heap *heap, uint64_t ref)
+{
+    if (ref != 0) {
+        __builtin_prefetch(heap_read(heap, ref), 1);
+        __builtin_prefetch(&heap->arena->meta[heap_page(ref)]);
+    }
+}
+
 void list_prefetch(const struct heap *heap, const struct list_head *head)
 {
-    ASSERT_SLOW(head != NULL);
-    if (head->last == 0) {
+    chunk_prefetch(heap, head->first);
+    if (head->last != head->first) {
+        chunk_prefetch(heap, head->last);
+    }
+    for (uint32_t mark = 0; mark < head->mark_count; mark++) {
+        chunk_prefetch(heap, mark_cursor(head->marks[mark].place).chunk);
+    }
+}
+
+/* The item and its place, which stand apart in the chunk. */
+static void item_prefetch(const struct chunk *chunk, uint32_t index)
+{
+    __builtin_prefetch((const uint8_t *)chunk + chunk->bytes - (index + 1U) * PLACE_BYTES, 1);
+    /* Items have about one length, so the place need not be read to guess where the item is. */
+    const uint32_t items = chunk->end == 0 ? 1 : chunk->end;
+    const uint32_t mean = (chunk->used - (uint32_t)sizeof(*chunk)) / items;
+    __builtin_prefetch((const uint8_t *)chunk + sizeof(*chunk) + index * mean, 1);
+}
+
+void list_prefetch_items(const struct heap *heap, const struct list_head *head)
+{
+    if (head->first == 0) {
         return;
     }
-    const uint8_t *last = heap_read(heap, head->last);
-    __builtin_prefetch(last);
-    __builtin_prefetch(last + CHUNK_BYTES_MAX - CACHE_LINE_BYTES);
-    __builtin_prefetch(&heap->arena->meta[heap_page(head->last)]);
+    const struct chunk *first = chunk_read(heap, head->first);
+    const struct chunk *last = chunk_read(heap, head->last);
+    item_prefetch(first, first->first);
+    item_prefetch(last, last->end);
     for (uint32_t mark = 0; mark < head->mark_count; mark++) {
-        const uint64_t chunk = head->marks[mark].place >> MARK_INDEX_BITS;
-        if (chunk != 0 && chunk != head->last) {
-            const uint8_t *at = heap_read(heap, chunk);
-            __builtin_prefetch(at);
-            __builtin_prefetch(at + CHUNK_BYTES_MAX - CACHE_LINE_BYTES);
+        const struct list_cursor cursor = mark_cursor(head->marks[mark].place);
+        if (cursor.chunk != 0) {
+            item_prefetch(chunk_read(heap, cursor.chunk), cursor.index);
         }
     }
 }

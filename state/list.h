@@ -133,10 +133,13 @@ bool list_mark_pass(const struct heap *heap, struct list_head *head, uint32_t ma
 bool list_mark_step(const struct heap *heap, struct list_head *head, uint32_t mark,
                     struct list_item *item);
 
-/* Brings what an insert at the end and the marks will touch towards the cache; for the heads of a
- * parcel's keys, some rows before they are used.
+/* Brings what inserts at the end, drops and marks will touch towards the cache; for the heads of a
+ * parcel's keys, in two steps with other rows between them: this one fetches the chunks.
  * threads  owning lane only */
 void list_prefetch(const struct heap *heap, const struct list_head *head);
+
+/* The second step: the items at the front, at the end and at the marks. */
+void list_prefetch_items(const struct heap *heap, const struct list_head *head);
 
 /* Walks the list and stops the process at a broken invariant; for tests.
  * threads  owning lane only */

@@ -54,6 +54,30 @@ static bool needs_distinct(const struct aggregate_call *call)
     return call->distinct && call->function != AGGREGATE_MIN && call->function != AGGREGATE_MAX;
 }
 
+/* Whether two calls keep the same state: AVG in OVER is SUM divided by its count. */
+static bool state_equal(const struct aggregate_call *a, const struct aggregate_call *b,
+                        bool is_over)
+{
+    const bool sums = is_over && (a->function == AGGREGATE_SUM || a->function == AGGREGATE_AVG) &&
+                      (b->function == AGGREGATE_SUM || b->function == AGGREGATE_AVG);
+    return (sums || (a->function == b->function && a->function != AGGREGATE_LAG)) &&
+           a->argument == b->argument && a->filter == b->filter && a->distinct == b->distinct;
+}
+
+/* Lets a call use the state of an earlier one with the same arguments. */
+static bool state_share(struct accumulator_set *set, struct accumulator *self)
+{
+    for (struct accumulator *other = set->calls; other != self; other++) {
+        if (state_equal(other->call, self->call, self->is_over)) {
+            self->offset = other->offset;
+            self->distinct_offset = other->distinct_offset;
+            self->is_shared = true;
+            return true;
+        }
+    }
+    return false;
+}
+
 static int call_prepare(struct accumulator_set *set, struct accumulator *self,
                         const struct accumulator_config *config, struct error *error)
 {
@@ -81,12 +105,18 @@ static int call_prepare(struct accumulator_set *set, struct accumulator *self,
         self->filter_word = layout->slots[call->filter];
     }
     self->distinct_offset = ACCUMULATOR_NONE;
+    if (state_share(set, self)) {
+        return 0;
+    }
     if (needs_distinct(call)) {
         self->distinct_offset = set->bytes;
         set->bytes += DISTINCT_BYTES;
     }
     self->offset = set->bytes;
     set->bytes += self->ops->bytes;
+    if (self->ops->head_kind == TABLE_HEAD_LIST && set->list_count < ACCUMULATOR_HEADS_MAX) {
+        set->lists[set->list_count++] = self->offset;
+    }
     return 0;
 }
 
@@ -94,8 +124,9 @@ static int limits_check(const struct accumulator_set *set, struct error *error)
 {
     uint32_t heads = 0;
     for (uint32_t i = 0; i < set->call_count; i++) {
-        heads += (set->calls[i].ops->head_kind != 0) +
-                 (set->calls[i].distinct_offset != ACCUMULATOR_NONE);
+        heads += set->calls[i].is_shared ? 0
+                                         : (set->calls[i].ops->head_kind != 0) +
+                                               (set->calls[i].distinct_offset != ACCUMULATOR_NONE);
     }
     if (set->bytes > TABLE_VALUE_BYTES_MAX || heads > ACCUMULATOR_HEADS_MAX) {
         return error_set(error, -ENOTSUP,
@@ -158,6 +189,9 @@ uint32_t accumulators_heads(const struct accumulator_set *set, struct table_head
     uint32_t count = 0;
     for (uint32_t i = 0; i < set->call_count; i++) {
         const struct accumulator *self = &set->calls[i];
+        if (self->is_shared) {
+            continue;
+        }
         if (self->distinct_offset != ACCUMULATOR_NONE) {
             heads[count++] = (struct table_head){
                 .offset = (uint16_t)self->distinct_offset,
@@ -180,6 +214,9 @@ void accumulators_init(const struct accumulator_set *set, const struct accumulat
     ASSERT(((uintptr_t)state->value & 7) == 0);
     for (uint32_t i = 0; i < set->call_count; i++) {
         const struct accumulator *self = &set->calls[i];
+        if (self->is_shared) {
+            continue;
+        }
         if (self->distinct_offset != ACCUMULATOR_NONE) {
             ordered_init((struct ordered_head *)(state->value + self->distinct_offset),
                          state->shard, sizeof(int64_t));
@@ -272,7 +309,7 @@ bool accumulators_add(const struct accumulator_set *set, const struct accumulato
     ASSERT_SLOW(state->value != NULL);
     for (uint32_t i = 0; i < set->call_count; i++) {
         const struct accumulator *self = &set->calls[i];
-        if (!wants(self, row)) {
+        if (self->is_shared || !wants(self, row)) {
             continue;
         }
         struct span text;
@@ -293,7 +330,7 @@ bool accumulators_retract(const struct accumulator_set *set, const struct accumu
     ASSERT_SLOW(state->value != NULL);
     for (uint32_t i = 0; i < set->call_count; i++) {
         const struct accumulator *self = &set->calls[i];
-        if (!wants(self, row)) {
+        if (self->is_shared || !wants(self, row)) {
             continue;
         }
         ASSERT(self->ops->retract != NULL);
@@ -341,6 +378,9 @@ bool accumulators_merge(struct accumulator_set *set, const struct accumulator_st
     ASSERT(state->value != from->value);
     for (uint32_t i = 0; i < set->call_count; i++) {
         const struct accumulator *self = &set->calls[i];
+        if (self->is_shared) {
+            continue;
+        }
         ASSERT(self->ops->merge != NULL);
         const bool fine = self->distinct_offset != ACCUMULATOR_NONE
                               ? distinct_merge(self, state, from)
@@ -370,12 +410,29 @@ void accumulators_clear(const struct accumulator_set *set, const struct accumula
 {
     for (uint32_t i = 0; i < set->call_count; i++) {
         const struct accumulator *self = &set->calls[i];
+        if (self->is_shared) {
+            continue;
+        }
         if (self->distinct_offset != ACCUMULATOR_NONE) {
             head_clear(state, TABLE_HEAD_ORDERED, state->value + self->distinct_offset);
             memset(state->value + self->distinct_offset, 0, DISTINCT_BYTES);
         }
         head_clear(state, self->ops->head_kind, state->value + self->offset);
         memset(state->value + self->offset, 0, self->ops->bytes);
+    }
+}
+
+void accumulators_prefetch(const struct accumulator_set *set, const struct accumulator_state *state,
+                           uint32_t step)
+{
+    for (uint32_t i = 0; i < set->list_count; i++) {
+        const struct list_head *head =
+            (const struct list_head *)(const void *)(state->value + set->lists[i]);
+        if (step == 0) {
+            list_prefetch(state->heap, head);
+        } else {
+            list_prefetch_items(state->heap, head);
+        }
     }
 }
 

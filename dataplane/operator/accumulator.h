@@ -87,6 +87,12 @@ bool accumulators_merge(struct accumulator_set *set, const struct accumulator_st
  * threads  owning lane only */
 void accumulators_clear(const struct accumulator_set *set, const struct accumulator_state *state);
 
+/* Brings what the lists of a state will touch towards the cache: step 0 wants the state itself to
+ * be there, step 1 comes after other work.
+ * threads  owning lane only */
+void accumulators_prefetch(const struct accumulator_set *set, const struct accumulator_state *state,
+                           uint32_t step);
+
 /* Computes one call's result.
  * out      text is borrowed until the set's next call
  * returns  false when a text result is longer than ACCUMULATOR_TEXT_BYTES_MAX

@@ -40,6 +40,7 @@ struct accumulator {
     uint32_t datum_bytes; /* 8 or 16; 0 for text */
     enum accumulator_mode mode;
     bool is_over;
+    bool is_shared;   /* an earlier call keeps this state */
     uint8_t *scratch; /* ACCUMULATOR_TEXT_BYTES_MAX, shared by the set */
 };
 
@@ -47,6 +48,8 @@ struct accumulator_set {
     uint32_t call_count;
     uint32_t bytes;
     uint8_t *scratch;
+    uint32_t list_count; /* of the states that begin with a list */
+    uint32_t lists[ACCUMULATOR_HEADS_MAX];
     struct accumulator calls[];
 };
 

@@ -298,6 +298,79 @@ void over_key_remove(struct over *self, const struct accumulator_state *state, u
     self->context->counters[OPERATOR_EXPIRED]++;
 }
 
+struct accumulator_state over_value_take(struct over *self, const struct over_lookup *lookup,
+                                         bool *created)
+{
+    struct accumulator_state state = {
+        .heap = self->context->heap,
+        .value = lookup->value,
+        .shard = table_shard(self->keys, lookup->hash),
+    };
+    *created = false;
+    if (state.value == NULL) {
+        state.value = table_insert(self->keys, lookup->hash, lookup->key, created);
+        self->values_void |= *created;
+    }
+    return state;
+}
+
+/* Looks up the values of a batch step by step, so that the misses of its rows overlap: values, then
+ * the chunks of their lists, then the items. */
+static void values_warm(struct over *self, uint32_t count)
+{
+    const uint32_t bytes = accumulators_bytes(self->set);
+    const uint32_t first_byte = self->plan->on_arrival ? offsetof(struct over_key, last_ms) : 0;
+    struct accumulator_state state = {.heap = self->context->heap};
+    for (uint32_t i = 0; i < count; i++) {
+        self->values[i] =
+            table_find_write(self->keys, self->keyer->hashes[i], self->keyer->keys[i]);
+        for (uint32_t at = first_byte; self->values[i] != NULL && at < bytes;
+             at += CACHE_LINE_BYTES) {
+            __builtin_prefetch((const uint8_t *)self->values[i] + at, 1);
+        }
+    }
+    self->values_void = false;
+    for (uint32_t step = 0; step < 2; step++) {
+        for (uint32_t i = 0; i < count; i++) {
+            if (self->values[i] == NULL) {
+                continue;
+            }
+            state.value = self->values[i];
+            const struct list_head *list =
+                self->plan->on_arrival ? over_frame_list(&state) : over_pending(&state);
+            if (step == 0) {
+                list_prefetch(state.heap, list);
+            } else {
+                list_prefetch_items(state.heap, list);
+            }
+            if (self->plan->on_arrival) {
+                accumulators_prefetch(self->set, &state, step);
+            }
+        }
+    }
+}
+
+static enum operator_verdict rows_take(struct over *self, const struct row *const *rows,
+                                       uint32_t count)
+{
+    values_warm(self, count);
+    for (uint32_t i = 0; i < count; i++) {
+        ASSERT_SLOW(rows[i]->kind == ROW_INSERT);
+        const struct over_lookup lookup = {
+            .hash = self->keyer->hashes[i],
+            .key = self->keyer->keys[i],
+            .value = self->values_void ? NULL : self->values[i],
+        };
+        const enum operator_verdict verdict = self->plan->on_arrival
+                                                  ? over_arrival_row(self, rows[i], &lookup)
+                                                  : over_event_row(self, rows[i], &lookup);
+        if (verdict != OPERATOR_DONE) {
+            return verdict;
+        }
+    }
+    return OPERATOR_DONE;
+}
+
 static enum operator_verdict over_process(struct operator* base, uint32_t input,
                                           const struct parcel *parcel)
 {
@@ -312,17 +385,9 @@ static enum operator_verdict over_process(struct operator* base, uint32_t input,
             return operator_fail(self->context, "a PARTITION BY key is longer than %u bytes",
                                  KEY_BYTES_MAX);
         }
-        for (uint32_t i = 0; i < filled; i++) {
-            const struct row *row = rows[first + i];
-            ASSERT_SLOW(row->kind == ROW_INSERT);
-            const uint64_t hash = self->keyer->hashes[i];
-            const struct span key = self->keyer->keys[i];
-            const enum operator_verdict verdict = self->plan->on_arrival
-                                                      ? over_arrival_row(self, row, hash, key)
-                                                      : over_event_row(self, row, hash, key);
-            if (verdict != OPERATOR_DONE) {
-                return verdict;
-            }
+        const enum operator_verdict verdict = rows_take(self, rows + first, filled);
+        if (verdict != OPERATOR_DONE) {
+            return verdict;
         }
         first += filled;
     }

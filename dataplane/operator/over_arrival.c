@@ -15,6 +15,7 @@
 #include "dataplane/operator/over_internal.h"
 
 #define DEAD_DROP_MAX 4 /* rows given up per row taken in */
+#define END_SLACK_MS  INT64_C(600000)
 
 static int64_t time_minus(int64_t time_ms, int64_t delta_ms)
 {
@@ -239,8 +240,21 @@ static enum operator_verdict unbounded_answer(struct over *self, struct accumula
     return over_emit(self, state, row) ? OPERATOR_DONE : operator_fail_row(self->context);
 }
 
+/* When to look whether a key has ended. Later than its frame by a while: a key that pauses for
+ * little more than the frame would else be made and forgotten for each row. */
+static int64_t end_ms(const struct over *self, const struct over_key *key)
+{
+    return key->last_ms + self->plan->preceding + 1;
+}
+
+static bool end_timer_set(struct over *self, const struct over_key *key, uint64_t hash,
+                          struct span name)
+{
+    return over_timer_set(self, end_ms(self, key) + END_SLACK_MS, hash, name);
+}
+
 static bool key_init(struct over *self, const struct accumulator_state *state, int64_t time_ms,
-                     uint64_t hash, struct span key)
+                     const struct over_lookup *lookup)
 {
     list_init(over_pending(state), state->shard, 0);
     list_init(over_frame_list(state), state->shard, 1);
@@ -251,20 +265,16 @@ static bool key_init(struct over *self, const struct accumulator_state *state, i
         accumulators_init(self->set, &behind);
     }
     return self->plan->unbounded || self->plan->is_rows ||
-           over_timer_set(self, time_ms + self->plan->preceding + 1, hash, key);
+           end_timer_set(self, over_key(state), lookup->hash, lookup->key);
 }
 
-enum operator_verdict over_arrival_row(struct over *self, const struct row *row, uint64_t hash,
-                                       struct span key)
+enum operator_verdict over_arrival_row(struct over *self, const struct row *row,
+                                       const struct over_lookup *lookup)
 {
-    bool created = false;
+    bool created;
     const int64_t time_ms = over_time(row);
-    struct accumulator_state state = {
-        .heap = self->context->heap,
-        .value = table_insert(self->keys, hash, key, &created),
-        .shard = table_shard(self->keys, hash),
-    };
-    if (state.value == NULL || (created && !key_init(self, &state, time_ms, hash, key))) {
+    struct accumulator_state state = over_value_take(self, lookup, &created);
+    if (state.value == NULL || (created && !key_init(self, &state, time_ms, lookup))) {
         return operator_fail_full(self->context);
     }
     const struct span content = over_pack(self, row);
@@ -292,10 +302,9 @@ enum operator_verdict over_arrival_advance(struct over *self)
             .shard = table_shard(self->keys, hash),
         };
         ASSERT(state.value != NULL); /* one timer a key, from its first row to its end */
-        const int64_t end_ms = over_key(&state)->last_ms + self->plan->preceding + 1;
-        if (end_ms <= self->watermark_ms) {
+        if (end_ms(self, over_key(&state)) <= self->watermark_ms) {
             over_key_remove(self, &state, hash, key);
-        } else if (!over_timer_set(self, end_ms, hash, key)) {
+        } else if (!end_timer_set(self, over_key(&state), hash, key)) {
             return operator_fail_full(self->context);
         }
     }

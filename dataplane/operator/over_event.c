@@ -68,36 +68,36 @@ static void key_init(struct over *self, const struct accumulator_state *state)
     accumulators_init(self->set, state);
 }
 
-enum operator_verdict over_event_row(struct over *self, const struct row *row, uint64_t hash,
-                                     struct span key)
+enum operator_verdict over_event_row(struct over *self, const struct row *row,
+                                     const struct over_lookup *lookup)
 {
     const int64_t time_ms = over_time(row);
-    struct accumulator_state state = {
-        .heap = self->context->heap,
-        .value = table_find_write(self->keys, hash, key),
-        .shard = table_shard(self->keys, hash),
-    };
-    if (is_late(self, (const struct over_key *)(void *)state.value, time_ms)) {
+    const uint64_t hash = lookup->hash;
+    struct over_lookup known = *lookup;
+    if (known.value == NULL) {
+        known.value = table_find_write(self->keys, hash, lookup->key);
+    }
+    if (is_late(self, (const struct over_key *)(void *)known.value, time_ms)) {
         self->context->counters[OPERATOR_LATE_ROWS]++;
         return OPERATOR_DONE;
     }
     if (row->bytes > OPERATOR_ROW_BYTES - sizeof(*row)) {
         return operator_fail_row(self->context);
     }
+    bool created;
+    struct accumulator_state state = over_value_take(self, &known, &created);
     if (state.value == NULL) {
-        bool created = false;
-        state.value = table_insert(self->keys, hash, key, &created);
-        if (state.value == NULL) {
-            return operator_fail_full(self->context);
-        }
-        ASSERT(created);
+        return operator_fail_full(self->context);
+    }
+    if (created) {
         key_init(self, &state);
     }
     const bool timed = has_timer(self, &state, time_ms);
     const struct span content = {.data = (const uint8_t *)row, .bytes = row->bytes};
     if (!list_insert(self->context->heap, over_pending(&state), time_ms, content) ||
-        (!timed && !over_timer_set(self, time_ms, hash, key)) ||
-        (is_bounded_range(self) && !cleanup_register(self, over_key(&state), time_ms, hash, key))) {
+        (!timed && !over_timer_set(self, time_ms, hash, lookup->key)) ||
+        (is_bounded_range(self) &&
+         !cleanup_register(self, over_key(&state), time_ms, hash, lookup->key))) {
         return operator_fail_full(self->context);
     }
     return OPERATOR_DONE;

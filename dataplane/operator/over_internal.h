@@ -18,15 +18,15 @@ struct over_frame {
     uint8_t *unpacked; /* one long row read back, header included */
 };
 
-/* In front of the accumulators of a key. */
+/* In front of the accumulators of a key; what every row touches stands last, next to them. */
 struct over_key {
+    _Alignas(8) uint8_t pending[LIST_HEAD_BYTES(0)]; /* whole rows waiting for the watermark */
+    int64_t cleanup_ms; /* bounded RANGE: when the key is forgotten; 0: not set */
+    int64_t sequence;   /* rows taken in so far */
     /* Event time: of the last timer that fired, a later row must be above it. On arrival: of the
      * newest row. */
     int64_t last_ms;
-    int64_t cleanup_ms; /* bounded RANGE: when the key is forgotten; 0: not set */
-    int64_t sequence;   /* rows taken in so far */
-    _Alignas(8) uint8_t pending[LIST_HEAD_BYTES(0)]; /* whole rows waiting for the watermark */
-    _Alignas(8) uint8_t frame[LIST_HEAD_BYTES(1)];   /* packed rows; mark 0: the frame's start */
+    _Alignas(8) uint8_t frame[LIST_HEAD_BYTES(1)]; /* packed rows; mark 0: the frame's start */
 };
 
 struct over {
@@ -43,6 +43,9 @@ struct over {
     struct accumulator_set *set;
     uint8_t *scratch_value; /* a state that lives inside of one call */
     struct table *keys;
+    /* Values of the rows in work; void once a key was added to the table. */
+    void *values[PARCEL_ROWS_MAX];
+    bool values_void;
     struct timers *timers;
     int64_t watermark_ms;
     /* The timer that fires now; kept over calls while the output has no room. */
@@ -111,17 +114,31 @@ static inline struct list_head *over_frame_list(const struct accumulator_state *
     return (struct list_head *)(void *)over_key(state)->frame;
 }
 
+/* A row's key, and its value when the table has been asked for it already. */
+struct over_lookup {
+    uint64_t hash;
+    struct span key;
+    uint8_t *value; /* NULL: not there, or not known any more */
+};
+
+/* Finds or makes the value of a key.
+ * created  set to whether it is new
+ * returns  the state; its value is NULL when the arena is exhausted
+ * threads  owning lane only */
+struct accumulator_state over_value_take(struct over *self, const struct over_lookup *lookup,
+                                         bool *created);
+
 /* Takes one row of a parcel, its key already computed.
  * threads  owning lane only */
-enum operator_verdict over_event_row(struct over *self, const struct row *row, uint64_t hash,
-                                     struct span key);
+enum operator_verdict over_event_row(struct over *self, const struct row *row,
+                                     const struct over_lookup *lookup);
 
 /* Fires what the watermark has passed. */
 enum operator_verdict over_event_advance(struct over *self);
 
 /* As over_event_row, answering at once. */
-enum operator_verdict over_arrival_row(struct over *self, const struct row *row, uint64_t hash,
-                                       struct span key);
+enum operator_verdict over_arrival_row(struct over *self, const struct row *row,
+                                       const struct over_lookup *lookup);
 
 /* Forgets the keys that no later row can reach. */
 enum operator_verdict over_arrival_advance(struct over *self);

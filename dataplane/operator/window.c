@@ -270,8 +270,11 @@ static bool slice_of(const struct window *self, const struct row *row, int64_t *
         *slice_end = end.ms;
         return !row_is_null(row, column);
     }
+    if (row->time_ms == ROW_TIME_NONE) {
+        return false;
+    }
     *slice_end = window_slice_end(&self->spec, window_local(&self->spec, row->time_ms));
-    return row->time_ms != ROW_TIME_NONE;
+    return true;
 }
 
 static enum operator_verdict window_process(struct operator* base, uint32_t input,

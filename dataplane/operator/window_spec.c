@@ -2,6 +2,8 @@
 /* Setting up window specs and writing window columns. */
 #include "dataplane/operator/window_spec.h"
 
+#include <errno.h>
+
 int window_spec_init(struct window_spec *spec, const struct plan_window_spec *plan,
                      struct error *error)
 {
@@ -14,13 +16,16 @@ int window_spec_init(struct window_spec *spec, const struct plan_window_spec *pl
     if (!plan->local_clock || strcmp(plan->time_zone, "UTC") == 0) {
         return 0;
     }
-    return local_clock_create(plan->time_zone, &spec->clock, error);
+    spec->zone = zone_open(plan->time_zone);
+    return spec->zone != NULL
+               ? 0
+               : error_set(error, -EINVAL, "time zone '%s' is unknown", plan->time_zone);
 }
 
 void window_spec_fini(struct window_spec *spec)
 {
-    local_clock_destroy(spec->clock);
-    spec->clock = NULL;
+    zone_destroy(spec->zone);
+    spec->zone = NULL;
 }
 
 void window_column_set(const struct window_spec *spec, enum plan_window_column which,

@@ -5,16 +5,16 @@
 #pragma once
 
 #include "base.h"
-#include "dataplane/operator/local_clock.h"
+#include "dataplane/expr/zone.h"
 #include "dataplane/plan.h"
 
 struct window_spec {
     struct plan_window_spec plan;
-    struct local_clock *clock; /* NULL: times are used as they are */
+    struct zone *zone; /* NULL: times are used as they are */
 };
 
 /* Prepares a spec.
- * returns  0 or as local_clock_create; emptied by window_spec_fini
+ * returns  0, or -EINVAL for an unknown time zone; emptied by window_spec_fini
  * threads  control */
 int window_spec_init(struct window_spec *spec, const struct plan_window_spec *plan,
                      struct error *error);
@@ -35,7 +35,7 @@ static inline int64_t window_floor(int64_t value, int64_t by, int64_t offset)
  * threads  any */
 static inline int64_t window_local(const struct window_spec *spec, int64_t time_ms)
 {
-    return spec->clock == NULL ? time_ms : local_clock_local(spec->clock, time_ms);
+    return spec->zone == NULL ? time_ms : zone_local(spec->zone, time_ms);
 }
 
 /* The end of the slice that holds a local time.
@@ -75,18 +75,25 @@ static inline int64_t window_start(const struct window_spec *spec, int64_t end_m
                : end_ms - plan->size_ms;
 }
 
-/* The instant that a watermark must have reached for the window to be over.
+/* The instant that a watermark must have reached for the window to be over. In an hour that comes
+ * twice it is the second pass, as Flink's TimeWindowUtil.toEpochMillsForTimer has it.
  * threads  any */
 static inline int64_t window_fire_ms(const struct window_spec *spec, int64_t end_ms)
 {
-    return spec->clock == NULL ? end_ms - 1 : local_clock_epoch_last(spec->clock, end_ms - 1);
+    const int64_t hour_ms = 3600000;
+    if (spec->zone == NULL) {
+        return end_ms - 1;
+    }
+    const int64_t first = zone_utc(spec->zone, end_ms - 1);
+    const int64_t behind = zone_utc(spec->zone, end_ms - 1 + hour_ms);
+    return behind - first > hour_ms ? first + hour_ms : first;
 }
 
 /* window_time as an instant.
  * threads  any */
 static inline int64_t window_time_ms(const struct window_spec *spec, int64_t end_ms)
 {
-    return spec->clock == NULL ? end_ms - 1 : local_clock_epoch(spec->clock, end_ms - 1);
+    return spec->zone == NULL ? end_ms - 1 : zone_utc(spec->zone, end_ms - 1);
 }
 
 /* Sets one of the window columns of a row.
