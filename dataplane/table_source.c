@@ -28,7 +28,8 @@ struct chunk {
     uint32_t run_first; /* rows [run_first, run_end) have results in the program's state */
     uint32_t run_end;
     struct row *rows[PARCEL_ROWS_MAX];
-    uint32_t record[PARCEL_ROWS_MAX]; /* index in the batch */
+    uint32_t record[PARCEL_ROWS_MAX];  /* index in the batch */
+    uint32_t ordinal[PARCEL_ROWS_MAX]; /* of the row in its record, from 1 */
 };
 
 struct table_source {
@@ -149,28 +150,38 @@ static void end_record(struct table_source *self)
     self->counters.records++;
 }
 
-/* Deals with the record at record_next as the table says. */
+/* The record at record_next waits, with this reason. */
+static void hold_bad(struct table_source *self, const char *reason)
+{
+    if (reason != self->reason) {
+        (void)snprintf(self->reason, sizeof(self->reason), "%s", reason);
+    }
+    self->is_bad = true;
+}
+
+static enum operator_verdict send_letter(struct table_source *self, const char *reason)
+{
+    dead_letter_fill(&self->letter, &self->batch.records[self->record_next],
+                     self->plan->topics[self->batch.topic], self->batch.partition, reason);
+    const enum record_sink_verdict verdict = record_sink_append(
+        self->edge.dead_letters, self->edge.dead_letter_topic, -1, &self->letter.record);
+    /* One that is too large for its topic is skipped: counted as bad, not as a letter. */
+    self->counters.dead_letters += verdict == RECORD_SINK_OK;
+    return verdict == RECORD_SINK_FULL ? OPERATOR_AGAIN : OPERATOR_DONE;
+}
+
+/* Deals with the record at record_next as the table says, once the rows before it have gone out:
+ * then a batch that is given back never brings the same record here twice. */
 static enum operator_verdict take_bad(struct table_source *self, const char *reason)
 {
-    const struct record *record = &self->batch.records[self->record_next];
     if (self->plan->on_error == PLAN_ON_ERROR_FAIL) {
         return fail_at(self, self->record_next, reason);
     }
     forget_record(self);
-    if (self->plan->on_error == PLAN_ON_ERROR_DEAD_LETTER) {
-        dead_letter_fill(&self->letter, record, self->plan->topics[self->batch.topic],
-                         self->batch.partition, reason);
-        const enum record_sink_verdict verdict = record_sink_append(
-            self->edge.dead_letters, self->edge.dead_letter_topic, -1, &self->letter.record);
-        if (verdict == RECORD_SINK_FULL) {
-            if (reason != self->reason) {
-                (void)snprintf(self->reason, sizeof(self->reason), "%s", reason);
-            }
-            self->is_bad = true;
-            return OPERATOR_AGAIN;
-        }
-        /* One that is too large for its topic is skipped: counted as bad, not as a letter. */
-        self->counters.dead_letters += verdict == RECORD_SINK_OK;
+    if (self->chunk.count > 0 || (self->plan->on_error == PLAN_ON_ERROR_DEAD_LETTER &&
+                                  send_letter(self, reason) == OPERATOR_AGAIN)) {
+        hold_bad(self, reason);
+        return OPERATOR_AGAIN;
     }
     self->is_bad = false;
     self->counters.bad++;
@@ -223,6 +234,7 @@ static void stage_row(struct table_source *self)
     }
     chunk->rows[chunk->count] = row;
     chunk->record[chunk->count] = self->record_next;
+    chunk->ordinal[chunk->count] = self->rows_of_record;
     chunk->count++;
     chunk->used += row->bytes;
 }
@@ -270,7 +282,7 @@ static enum operator_verdict fill_chunk(struct table_source *self)
            chunk->count < PARCEL_ROWS_MAX && chunk->used < CHUNK_BYTES) {
         step = self->in_record ? decode_row(self) : begin_record(self);
     }
-    /* What was decoded before the dead-letter topic was full can go out meanwhile. */
+    /* What was decoded before a record that has to wait goes out first. */
     if (step == STEP_AGAIN && chunk->count > 0) {
         return OPERATOR_DONE;
     }
@@ -464,18 +476,14 @@ static void give_back(struct table_source *self)
         return;
     }
     uint32_t rows_gone = 0;
-    if (record == self->record_next && self->in_record) {
-        rows_gone = self->rows_of_record - (chunk->count - chunk->next);
-    } else if (is_staged) {
-        /* Finished by the decoder, rows of it still staged: count those that went out. */
-        for (uint32_t i = 0; i < chunk->next; i++) {
-            rows_gone += chunk->record[i] == record;
-        }
-        rows_gone +=
-            place->resume_offset == self->batch.records[record].offset ? place->resume_rows : 0;
+    if (is_staged) {
+        rows_gone = chunk->ordinal[chunk->next] - 1;
+    } else if (self->in_record) {
+        rows_gone = self->rows_of_record;
     }
     place->resume_offset = self->batch.records[record].offset;
     place->resume_rows = rows_gone;
+    self->counters.records -= self->record_next - record;
     self->chunk.count = 0;
     self->chunk.next = 0;
     self->is_bad = false;

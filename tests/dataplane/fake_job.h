@@ -434,7 +434,7 @@ static inline void fake_run(struct job *job, uint32_t lane_count, uint32_t turns
     for (uint32_t turn = 0; turn < turns_max; turn++) {
         bool ended = true;
         for (uint32_t lane = 0; lane < lane_count; lane++) {
-            (void)job_lane_poll(job, lane, turn);
+            (void)job_lane_poll(job, lane, turn + 1);
             assert_int_not_equal(job_lane_state(job, lane), JOB_FAILED);
             ended = ended && job_lane_state(job, lane) == JOB_ENDED;
         }
