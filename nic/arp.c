@@ -29,8 +29,10 @@ void arp_fini(struct arp *arp)
     *arp = (struct arp){0};
 }
 
+/* Whoever sent them has a timer; a drop here costs time, never bytes. */
 static void pending_drop(struct stack *stack, struct arp_entry *entry)
 {
+    ASSERT(stack != NULL);
     ASSERT(entry->pending_count <= ARP_PENDING_MAX);
     for (uint32_t i = 0; i < entry->pending_count; i++) {
         stack->counters.tx_drop_neighbour++;
@@ -58,6 +60,7 @@ struct arp_packet {
 /* Returns false when no frame is free: the caller's retry timer is the remedy. */
 static bool packet_send(struct stack *stack, const struct arp_packet *packet)
 {
+    ASSERT(stack != NULL);
     struct port_frame frame;
     ASSERT(packet->operation == ARP_OP_REQUEST || packet->operation == ARP_OP_REPLY);
     if (stack->tx_count == STACK_TX_MAX ||
@@ -83,6 +86,8 @@ static bool packet_send(struct stack *stack, const struct arp_packet *packet)
 
 static void request_send(struct stack *stack, const struct arp_entry *entry)
 {
+    ASSERT(stack != NULL);
+    ASSERT(entry != NULL);
     bool unicast = entry->state == ARP_PROBE;
     struct arp_packet packet = {
         .operation = ARP_OP_REQUEST,
@@ -96,8 +101,11 @@ static void request_send(struct stack *stack, const struct arp_entry *entry)
     }
 }
 
+/* The cache keeps only the earliest deadline; a later scan finds the others. */
 static void deadline_set(struct stack *stack, struct arp_entry *entry, uint64_t delay_ms)
 {
+    ASSERT(stack != NULL);
+    ASSERT(entry != NULL);
     entry->deadline_ns = stack->now_ns + delay_ms * 1000000;
     if (entry->deadline_ns < stack->arp.deadline_ns) {
         stack->arp.deadline_ns = entry->deadline_ns;
@@ -106,6 +114,7 @@ static void deadline_set(struct stack *stack, struct arp_entry *entry, uint64_t 
 
 static uint32_t entry_find(const struct arp *arp, uint32_t ip4)
 {
+    ASSERT(arp != NULL);
     for (uint32_t i = 0; i < arp->entry_count; i++) {
         if (arp->entries[i].state != ARP_FREE && arp->entries[i].ip4 == ip4) {
             return i;
@@ -117,6 +126,7 @@ static uint32_t entry_find(const struct arp *arp, uint32_t ip4)
 /* A free entry, or the one that was not used for longest and holds nothing. */
 static uint32_t entry_take(struct stack *stack)
 {
+    ASSERT(stack != NULL);
     const struct arp *arp = &stack->arp;
     uint32_t best = ARP_INDEX_NONE;
     for (uint32_t i = 0; i < arp->entry_count; i++) {
@@ -132,8 +142,10 @@ static uint32_t entry_take(struct stack *stack)
     return best;
 }
 
+/* The first question leaves at once, the others by arp_poll. */
 static void entry_ask(struct stack *stack, struct arp_entry *entry, enum arp_state state)
 {
+    ASSERT(stack != NULL);
     ASSERT(state == ARP_INCOMPLETE || state == ARP_PROBE);
     entry->state = state;
     entry->tries = 1;
@@ -175,11 +187,13 @@ uint32_t arp_refresh(struct stack *stack, uint32_t index, uint32_t ip4)
 
 static bool has_mac(const struct arp_entry *entry)
 {
+    ASSERT(entry != NULL);
     return entry->state == ARP_REACHABLE || entry->state == ARP_PROBE;
 }
 
 void arp_send(struct stack *stack, uint32_t index, struct port_frame *frame)
 {
+    ASSERT(stack != NULL);
     ASSERT(index < stack->arp.entry_count);
     struct arp_entry *entry = &stack->arp.entries[index];
     entry->used_ns = stack->now_ns;
@@ -204,6 +218,8 @@ void arp_send(struct stack *stack, uint32_t index, struct port_frame *frame)
 
 static void entry_reachable(struct stack *stack, struct arp_entry *entry)
 {
+    ASSERT(stack != NULL);
+    ASSERT(entry != NULL);
     entry->state = ARP_REACHABLE;
     entry->tries = 0;
     deadline_set(stack, entry, stack->config.arp_reachable_ms);
@@ -211,6 +227,7 @@ static void entry_reachable(struct stack *stack, struct arp_entry *entry)
 
 void arp_confirm(struct stack *stack, uint32_t index, uint32_t ip4)
 {
+    ASSERT(stack != NULL);
     if (index >= stack->arp.entry_count) {
         return;
     }
@@ -220,8 +237,10 @@ void arp_confirm(struct stack *stack, uint32_t index, uint32_t ip4)
     }
 }
 
+/* The burst may be full already: a frame that finds no place is dropped like any unsent one. */
 static void pending_send(struct stack *stack, struct arp_entry *entry)
 {
+    ASSERT(stack != NULL);
     ASSERT(has_mac(entry));
     for (uint32_t i = 0; i < entry->pending_count; i++) {
         struct port_frame *frame = &entry->pending[i];
@@ -236,8 +255,11 @@ static void pending_send(struct stack *stack, struct arp_entry *entry)
     entry->pending_count = 0;
 }
 
+/* A changed address counts as an update only where one was in use before. */
 static void entry_learn(struct stack *stack, struct arp_entry *entry, const uint8_t *mac)
 {
+    ASSERT(stack != NULL);
+    ASSERT(entry != NULL);
     bool changed = memcmp(entry->mac, mac, MAC_BYTES) != 0;
     if (changed && has_mac(entry)) {
         stack->counters.arp_updates++;
@@ -247,8 +269,10 @@ static void entry_learn(struct stack *stack, struct arp_entry *entry, const uint
     pending_send(stack, entry);
 }
 
+/* Ethernet and IPv4 only, and no group address as a sender. */
 static bool packet_is_valid(const struct stack *stack, struct span packet)
 {
+    ASSERT(stack != NULL);
     const uint8_t *arp = packet.data;
     return packet.bytes >= ARP_BYTES && load_be16(arp) == 1 &&
            load_be16(arp + 2) == ETHER_TYPE_IP4 && arp[4] == MAC_BYTES && arp[5] == 4 &&
@@ -293,8 +317,11 @@ bool arp_input(struct stack *stack, struct span packet)
     return used;
 }
 
+/* Negative for a moment: a burst of connects to a dead host asks once a second, not once each. */
 static void entry_fail(struct stack *stack, struct arp_entry *entry)
 {
+    ASSERT(stack != NULL);
+    ASSERT(entry != NULL);
     entry->state = ARP_FAILED;
     stack->counters.arp_failures++;
     pending_drop(stack, entry);
@@ -304,6 +331,7 @@ static void entry_fail(struct stack *stack, struct arp_entry *entry)
 
 static void entry_expire(struct stack *stack, struct arp_entry *entry)
 {
+    ASSERT(stack != NULL);
     switch (entry->state) {
     case ARP_REACHABLE:
         entry_ask(stack, entry, ARP_PROBE);
@@ -338,6 +366,7 @@ static void entry_expire(struct stack *stack, struct arp_entry *entry)
 /* RFC 5227 §2.3: tells the subnet, and its switches, where this address is. */
 static void announce(struct stack *stack)
 {
+    ASSERT(stack != NULL);
     struct arp_packet packet = {
         .operation = ARP_OP_REQUEST,
         .frame_target = mac_broadcast,
@@ -350,6 +379,7 @@ static void announce(struct stack *stack)
 
 void arp_poll(struct stack *stack)
 {
+    ASSERT(stack != NULL);
     struct arp *arp = &stack->arp;
     if (UNLIKELY(!arp->announced)) {
         announce(stack);

@@ -87,6 +87,7 @@ static uint32_t *number_at(struct nic_config *config, const struct nic_config_ke
 
 static uint32_t number_get(const struct nic_config *config, const struct nic_config_key *row)
 {
+    ASSERT(config != NULL);
     ASSERT(row->type != NIC_CONFIG_TEXT);
     uint32_t value;
     memcpy(&value, (const uint8_t *)config + row->offset, sizeof(value));
@@ -136,6 +137,7 @@ int nic_ip4_parse(const char *text, uint32_t *ip4)
 
 static int number_check(const struct nic_config_key *row, uint64_t value, struct error *error)
 {
+    ASSERT(row != NULL);
     if (value < row->min || value > row->max) {
         return error_set(error, -EINVAL, "%s is %llu: it must lie between %u and %u", row->key,
                          (unsigned long long)value, row->min, row->max);
@@ -147,9 +149,12 @@ static int number_check(const struct nic_config_key *row, uint64_t value, struct
     return 0;
 }
 
+/* strtoull takes signs and spaces; a first character that is no digit is refused before it. */
 static int number_parse(const struct nic_config_key *row, const char *value, uint32_t *out,
                         struct error *error)
 {
+    ASSERT(row != NULL);
+    ASSERT(value != NULL);
     if (row->type == NIC_CONFIG_BOOL) {
         bool yes = strcasecmp(value, "true") == 0 || strcmp(value, "1") == 0;
         bool no = strcasecmp(value, "false") == 0 || strcmp(value, "0") == 0;
@@ -171,6 +176,8 @@ static int number_parse(const struct nic_config_key *row, const char *value, uin
 static int row_set(struct nic_config *config, const struct nic_config_key *row, const char *value,
                    struct error *error)
 {
+    ASSERT(config != NULL);
+    ASSERT(row != NULL);
     if (row->type == NIC_CONFIG_TEXT) {
         if (strlen(value) > row->max) {
             return error_set(error, -EINVAL, "%s is longer than %u bytes", row->key, row->max);

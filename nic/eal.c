@@ -22,6 +22,7 @@ struct eal_arguments {
     size_t text_bytes;
 };
 
+/* DPDK keeps pointers to its arguments, so they are copied to memory that stays. */
 static void argument_add(struct eal_arguments *arguments, const char *value)
 {
     size_t bytes = strlen(value) + 1;
@@ -35,6 +36,8 @@ static void argument_add(struct eal_arguments *arguments, const char *value)
 
 static void argument_pair(struct eal_arguments *arguments, const char *name, const char *value)
 {
+    ASSERT(arguments != NULL);
+    ASSERT(name != NULL);
     if (value != NULL) {
         argument_add(arguments, name);
         argument_add(arguments, value);
@@ -43,6 +46,8 @@ static void argument_pair(struct eal_arguments *arguments, const char *name, con
 
 static void arguments_fill(struct eal_arguments *arguments, const struct port_eal_config *config)
 {
+    ASSERT(arguments != NULL);
+    ASSERT(config != NULL);
     argument_add(arguments, config->program != NULL ? config->program : "penstock");
     argument_add(arguments, "--no-telemetry");
     argument_add(arguments, "--no-shconf");

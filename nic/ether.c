@@ -5,13 +5,18 @@
 #include "nic/ip4.h"
 #include "nic/stack_internal.h"
 
+/* Group addresses pass: ARP requests are broadcast. Multicast ends at the IPv4 address check. */
 static bool is_for_us(const struct stack *stack, const uint8_t *target)
 {
+    ASSERT(stack != NULL);
+    ASSERT(target != NULL);
     return memcmp(target, stack->info->mac, MAC_BYTES) == 0 || (target[0] & 1) != 0;
 }
 
 static void arp_frame(struct stack *stack, const struct port_frame *frame, bool first_hand)
 {
+    ASSERT(stack != NULL);
+    ASSERT(frame != NULL);
     struct span packet = {frame->data + ETHER_HEADER_BYTES, frame->bytes - ETHER_HEADER_BYTES};
     if (first_hand && stack->hand_off != NULL) {
         (void)stack->hand_off(stack->hand_off_context, STACK_FOREIGN_SHARED, stack->queue, frame);

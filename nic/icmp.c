@@ -8,6 +8,8 @@
 
 static bool echo_reply(struct stack *stack, const struct ip4_packet *packet)
 {
+    ASSERT(stack != NULL);
+    ASSERT(packet != NULL);
     struct port_frame frame;
     uint32_t bytes = (uint32_t)packet->payload.bytes;
     if (stack->reply_budget == 0 || bytes + IP4_HEADER_BYTES > stack->info->mtu_bytes) {
@@ -30,6 +32,8 @@ static bool echo_reply(struct stack *stack, const struct ip4_packet *packet)
 /* The quoted packet is ours, going out, and long enough to hold ports and sequence number. */
 static bool unreachable(struct stack *stack, const struct ip4_packet *packet)
 {
+    ASSERT(stack != NULL);
+    ASSERT(packet != NULL);
     const uint8_t *icmp = packet->payload.data;
     const uint8_t *quoted = icmp + ICMP_HEADER_BYTES;
     size_t room = packet->payload.bytes - ICMP_HEADER_BYTES;

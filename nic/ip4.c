@@ -10,18 +10,23 @@
 
 static bool address_is_ours(const struct stack *stack, uint32_t target_ip4)
 {
+    ASSERT(stack != NULL);
     return target_ip4 == stack->config.address_ip4;
 }
 
 /* A source that no honest packet carries: itself, broadcast, multicast, 0/8 or loopback. */
 static bool source_is_odd(const struct stack *stack, uint32_t source_ip4)
 {
+    ASSERT(stack != NULL);
     uint32_t first = source_ip4 >> 24;
     return source_ip4 == stack->config.address_ip4 || first >= 224 || first == 0 || first == 127;
 }
 
+/* Lengths before the checksum, and the device only where it claims to know. */
 static bool header_is_good(const struct port_frame *frame, const uint8_t *ip, uint32_t room)
 {
+    ASSERT(frame != NULL);
+    ASSERT(ip != NULL);
     uint32_t header_bytes = (uint32_t)(ip[0] & 0x0f) * 4;
     uint32_t total_bytes = load_be16(ip + 2);
     if (ip[0] >> 4 != 4 || header_bytes < IP4_HEADER_BYTES || header_bytes > room ||
@@ -36,6 +41,8 @@ static bool header_is_good(const struct port_frame *frame, const uint8_t *ip, ui
 
 static void payload_input(struct stack *stack, const struct ip4_packet *packet, uint8_t protocol)
 {
+    ASSERT(stack != NULL);
+    ASSERT(packet != NULL);
     if (LIKELY(protocol == IP4_PROTOCOL_TCP)) {
         tcp_input(stack, packet);
     } else if (protocol == IP4_PROTOCOL_ICMP) {
@@ -47,6 +54,7 @@ static void payload_input(struct stack *stack, const struct ip4_packet *packet, 
 
 void ip4_input(struct stack *stack, const struct port_frame *frame, bool first_hand)
 {
+    ASSERT(stack != NULL);
     ASSERT(frame->bytes >= ETHER_HEADER_BYTES);
     const uint8_t *ip = frame->data + ETHER_HEADER_BYTES;
     uint32_t room = frame->bytes - ETHER_HEADER_BYTES;
@@ -77,6 +85,7 @@ void ip4_input(struct stack *stack, const struct port_frame *frame, bool first_h
 
 uint32_t ip4_next_hop(const struct stack *stack, uint32_t target_ip4)
 {
+    ASSERT(stack != NULL);
     ASSERT(stack->config.prefix_bits >= 1 && stack->config.prefix_bits <= 32);
     uint32_t mask = UINT32_MAX << (32 - stack->config.prefix_bits);
     uint32_t own = stack->config.address_ip4;
@@ -95,6 +104,7 @@ uint32_t ip4_next_hop(const struct stack *stack, uint32_t target_ip4)
 static void header_write(struct stack *stack, struct port_frame *frame, uint32_t target_ip4,
                          uint8_t protocol)
 {
+    ASSERT(stack != NULL);
     ASSERT(frame->bytes >= ETHER_HEADER_BYTES + IP4_HEADER_BYTES);
     uint8_t *ip = frame->data + ETHER_HEADER_BYTES;
     ip[0] = 0x45;
@@ -116,6 +126,7 @@ static void header_write(struct stack *stack, struct port_frame *frame, uint32_t
 
 void ip4_send(struct stack *stack, const struct ip4_route *route, struct port_frame *frame)
 {
+    ASSERT(stack != NULL);
     ASSERT(route->target_ip4 != 0);
     header_write(stack, frame, route->target_ip4, route->protocol);
     arp_send(stack, route->neighbour_index, frame);
@@ -124,6 +135,7 @@ void ip4_send(struct stack *stack, const struct ip4_route *route, struct port_fr
 void ip4_reply(struct stack *stack, const struct ip4_packet *received, uint8_t protocol,
                struct port_frame *frame)
 {
+    ASSERT(stack != NULL);
     ASSERT(received->frame->bytes >= ETHER_HEADER_BYTES);
     header_write(stack, frame, received->source_ip4, protocol);
     ether_header_write(frame->data, received->frame->data + MAC_BYTES, stack->info->mac,

@@ -9,8 +9,10 @@
 
 #define HUGE_PAGE_BYTES (UINT64_C(2) << 20)
 
+/* Reserve first, then map both halves over it: nobody else can get the second half in between. */
 static int map_halves(struct mirror *mirror, int file, size_t alignment)
 {
+    ASSERT(mirror != NULL);
     size_t bytes = mirror->bytes;
     size_t reserve = bytes * 2 + alignment;
     uint8_t *base = mmap(NULL, reserve, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -37,6 +39,7 @@ static int map_halves(struct mirror *mirror, int file, size_t alignment)
 
 static void touch(struct mirror *mirror)
 {
+    ASSERT(mirror != NULL);
     ASSERT(mirror->data != NULL);
     memset(mirror->data, 0, mirror->bytes);
     /* Both mappings, so that no first access on a poll core faults. */

@@ -27,6 +27,7 @@ struct port_queue {
     struct rte_mempool *tx_pool;
     struct rte_mempool *tso_pool; /* NULL without segmentation offload */
     uint64_t chained_count;
+    uint64_t refused_count;
 } __attribute__((aligned(CACHE_LINE_BYTES)));
 
 struct port {
@@ -53,6 +54,7 @@ bool port_link_is_up(const struct port *port)
     return rte_eth_link_get_nowait(port->id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
 
+/* GOOD and BAD are believed; NONE and UNKNOWN become no flag, which means check in software. */
 static uint16_t flags_of(uint64_t offload)
 {
     uint16_t flags = 0;
@@ -96,6 +98,7 @@ uint32_t port_rx(struct port *port, uint16_t queue, struct port_frame *frames, u
 
 void port_release(struct port *port, uint16_t queue, struct port_frame *frames, uint32_t count)
 {
+    ASSERT(frames != NULL);
     ASSERT(port != NULL);
     (void)queue;
     for (uint32_t i = 0; i < count; i++) {
@@ -120,8 +123,11 @@ bool port_tx_alloc(struct port *port, uint16_t queue, uint32_t bytes, struct por
     return true;
 }
 
+/* Header lengths are what drivers need to find the fields that they fill in. */
 static void mbuf_prepare(struct rte_mbuf *mbuf, const struct port_frame *frame)
 {
+    ASSERT(mbuf != NULL);
+    ASSERT(frame != NULL);
     mbuf->data_len = (uint16_t)frame->bytes;
     mbuf->pkt_len = frame->bytes;
     mbuf->l2_len = ETHER_HEADER_BYTES;
@@ -143,6 +149,7 @@ static void mbuf_prepare(struct rte_mbuf *mbuf, const struct port_frame *frame)
 
 uint32_t port_tx(struct port *port, uint16_t queue, struct port_frame *frames, uint32_t count)
 {
+    ASSERT(port != NULL);
     ASSERT(count <= PORT_BURST_MAX);
     struct rte_mbuf *burst[PORT_BURST_MAX];
     for (uint32_t i = 0; i < count; i++) {
@@ -153,6 +160,12 @@ uint32_t port_tx(struct port *port, uint16_t queue, struct port_frame *frames, u
     if (port->info.tx_tcp_sum || port->info.tso_bytes_max > 0) {
         ready = rte_eth_tx_prepare(port->id, queue, burst, (uint16_t)count);
     }
+    if (UNLIKELY(ready == 0 && count > 0)) {
+        /* The first one will never do: it must not stand in front of the others for ever. */
+        port->queues[queue].refused_count++;
+        rte_pktmbuf_free(burst[0]);
+        return 1;
+    }
     return rte_eth_tx_burst(port->id, queue, burst, ready);
 }
 
@@ -160,6 +173,7 @@ uint32_t port_tx(struct port *port, uint16_t queue, struct port_frame *frames, u
 
 static void names_list(char *into, size_t bytes)
 {
+    ASSERT(into != NULL);
     uint16_t id;
     size_t used = 0;
     into[0] = '\0';
@@ -173,8 +187,11 @@ static void names_list(char *into, size_t bytes)
     }
 }
 
+/* A device of this name may exist already, from the EAL arguments; then it is used as it is. */
 static int vdev_add(struct port *port, const char *vdev, struct error *error)
 {
+    ASSERT(port != NULL);
+    ASSERT(vdev != NULL);
     size_t bytes = strcspn(vdev, ",");
     if (bytes == 0 || bytes >= sizeof(port->vdev_name)) {
         return error_set(error, -EINVAL, "vdev '%s' has no device name", vdev);
@@ -199,6 +216,8 @@ static int vdev_add(struct port *port, const char *vdev, struct error *error)
 
 static int device_find(struct port *port, const struct nic_config *config, struct error *error)
 {
+    ASSERT(port != NULL);
+    ASSERT(config != NULL);
     const char *name = config->device;
     if (config->vdev[0] != '\0') {
         int status = vdev_add(port, config->vdev, error);
@@ -224,6 +243,8 @@ static int device_find(struct port *port, const struct nic_config *config, struc
 static struct rte_mempool *pool_create(const struct port *port, const char *use, uint16_t queue,
                                        uint32_t count, uint32_t frame_bytes)
 {
+    ASSERT(port != NULL);
+    ASSERT(use != NULL);
     char name[RTE_MEMPOOL_NAMESIZE];
     (void)snprintf(name, sizeof(name), "%s_%u_%u", use, port->id, queue);
     uint32_t room = RTE_ALIGN_CEIL(frame_bytes, 128) + MBUF_HEADROOM;
@@ -232,8 +253,12 @@ static struct rte_mempool *pool_create(const struct port *port, const char *use,
                                    rte_eth_dev_socket_id(port->id));
 }
 
+/* One pool for each direction: a flood of received frames cannot starve the sends that answer
+ * it. */
 static int pools_create(struct port *port, const struct nic_config *config, struct error *error)
 {
+    ASSERT(port != NULL);
+    ASSERT(config != NULL);
     for (uint16_t queue = 0; queue < port->info.queue_count; queue++) {
         struct port_queue *own = &port->queues[queue];
         own->rx_pool =
@@ -255,15 +280,20 @@ static int pools_create(struct port *port, const struct nic_config *config, stru
     return 0;
 }
 
+/* Only what the device offers and the configuration allows; the rest is done in software. */
 static uint64_t tx_offloads(struct port *port, const struct nic_config *config)
 {
+    ASSERT(port != NULL);
+    ASSERT(config != NULL);
     uint64_t can = port->device.tx_offload_capa, use = 0;
     if (config->checksum_offload != 0) {
         use |= can & (RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM);
     }
     uint64_t segment =
         RTE_ETH_TX_OFFLOAD_TCP_TSO | RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
-    if (config->segmentation_offload != 0 && (can & segment) == segment) {
+    /* net_tap cuts in software, and refuses for ever what exceeds its MTU with the headers. */
+    bool in_hardware = strcmp(port->device.driver_name, "net_tap") != 0;
+    if (config->segmentation_offload != 0 && in_hardware && (can & segment) == segment) {
         use |= segment | (can & RTE_ETH_TX_OFFLOAD_MULTI_SEGS);
         port->info.tso_bytes_max = TSO_PAYLOAD_BYTES;
     }
@@ -272,8 +302,11 @@ static uint64_t tx_offloads(struct port *port, const struct nic_config *config)
     return use;
 }
 
+/* The device keeps its own key; rss_read asks for it afterwards. */
 static void rss_request(struct port *port, struct rte_eth_conf *conf)
 {
+    ASSERT(port != NULL);
+    ASSERT(conf != NULL);
     uint64_t wanted = RTE_ETH_RSS_NONFRAG_IPV4_TCP & port->device.flow_type_rss_offloads;
     if (port->info.queue_count < 2 || wanted == 0) {
         return;
@@ -284,6 +317,8 @@ static void rss_request(struct port *port, struct rte_eth_conf *conf)
 
 static int device_configure(struct port *port, const struct nic_config *config, struct error *error)
 {
+    ASSERT(port != NULL);
+    ASSERT(config != NULL);
     struct rte_eth_conf conf = {.rxmode = {.mq_mode = RTE_ETH_MQ_RX_NONE}};
     uint64_t rx_can = port->device.rx_offload_capa;
     if (config->checksum_offload != 0) {
@@ -312,6 +347,8 @@ static int device_configure(struct port *port, const struct nic_config *config, 
 
 static int queues_setup(struct port *port, const struct nic_config *config, struct error *error)
 {
+    ASSERT(port != NULL);
+    ASSERT(config != NULL);
     uint16_t rx = (uint16_t)config->rx_descriptor_count, tx = (uint16_t)config->tx_descriptor_count;
     int socket = rte_eth_dev_socket_id(port->id);
     int status = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &rx, &tx);
@@ -332,6 +369,7 @@ static int queues_setup(struct port *port, const struct nic_config *config, stru
 /* Reads back what the device really uses: drivers may ignore the key and table they were given. */
 static void rss_read(struct port *port)
 {
+    ASSERT(port != NULL);
     struct port_info *info = &port->info;
     struct rte_eth_rss_conf conf = {.rss_key = info->rss_key, .rss_key_len = PORT_RSS_KEY_MAX};
     uint32_t key_bytes = port->device.hash_key_size;
@@ -357,8 +395,11 @@ static void rss_read(struct port *port)
     }
 }
 
+/* The frame size follows from the MTU: header, a VLAN tag and the check sequence on top. */
 static int identity_read(struct port *port, const struct nic_config *config, struct error *error)
 {
+    ASSERT(port != NULL);
+    ASSERT(config != NULL);
     char name[RTE_ETH_NAME_MAX_LEN] = "";
     struct rte_ether_addr mac;
     int status = rte_eth_dev_info_get(port->id, &port->device);
@@ -384,6 +425,8 @@ static int identity_read(struct port *port, const struct nic_config *config, str
 
 static int port_start(struct port *port, const struct nic_config *config, struct error *error)
 {
+    ASSERT(port != NULL);
+    ASSERT(config != NULL);
     int status = device_find(port, config, error);
     if (status == 0) {
         status = identity_read(port, config, error);
@@ -466,5 +509,6 @@ void port_drops_get(const struct port *port, struct port_drops *out)
     }
     for (uint16_t queue = 0; queue < port->info.queue_count; queue++) {
         out->chained_count += port->queues[queue].chained_count;
+        out->refused_count += port->queues[queue].refused_count;
     }
 }

@@ -42,12 +42,15 @@ int port_create(const struct nic_config *config, struct port **out, struct error
  * threads  control path, after its lanes have stopped */
 void port_destroy(struct port *port);
 
-/* Frames that the device or this body dropped, for the counters page.
- * threads  control path */
+/* Frames that the device or this body dropped. */
 struct port_drops {
     uint64_t missed_count;   /* no descriptor was free */
     uint64_t no_frame_count; /* no buffer was free */
     uint64_t error_count;    /* the device reports them broken */
     uint64_t chained_count;  /* chains too long to flatten */
+    uint64_t refused_count;  /* sends that the driver can never take */
 };
+
+/* Reads the drops since the start, for the counters page.
+ * threads  control path */
 void port_drops_get(const struct port *port, struct port_drops *out);

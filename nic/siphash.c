@@ -14,6 +14,7 @@ static inline uint64_t rotate(uint64_t value, unsigned bits)
 
 static void sip_rounds(struct sip_state *s, unsigned count)
 {
+    ASSERT(s != NULL);
     ASSERT(count == 2 || count == 4);
     for (unsigned i = 0; i < count; i++) {
         s->v0 += s->v1;
@@ -31,6 +32,7 @@ static void sip_rounds(struct sip_state *s, unsigned count)
 
 static uint64_t load_le64(const uint8_t *from)
 {
+    ASSERT(from != NULL);
     uint64_t value;
     memcpy(&value, from, sizeof(value));
     return value;

@@ -94,18 +94,22 @@ bool stack_frame_take(struct stack *stack, uint32_t l4_bytes, struct port_frame 
 
 void stack_frame_push(struct stack *stack, const struct port_frame *frame)
 {
+    ASSERT(stack != NULL);
     ASSERT(stack->tx_count < STACK_TX_MAX);
     stack->tx[stack->tx_count++] = *frame;
 }
 
 void stack_frame_drop(struct stack *stack, struct port_frame *frame)
 {
+    ASSERT(stack != NULL);
     ASSERT(frame->cookie != NULL || frame->data != NULL);
     port_release(stack->port, stack->queue, frame, 1);
 }
 
+/* Time never goes back: every deadline rests on it. */
 static void time_set(struct stack *stack, uint64_t now_ns)
 {
+    ASSERT(stack != NULL);
     ASSERT(now_ns >= stack->now_ns);
     stack->now_ns = now_ns;
 }

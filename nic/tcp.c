@@ -18,6 +18,7 @@
 
 static int buffers_create(struct stack *stack, struct error *error)
 {
+    ASSERT(stack != NULL);
     struct tcp *tcp = &stack->tcp;
     const struct nic_config *config = &stack->config;
     for (uint32_t i = 0; i < tcp->connection_count_max; i++) {
@@ -78,8 +79,10 @@ void tcp_fini(struct stack *stack)
     *tcp = (struct tcp){0};
 }
 
+/* A keyed hash of a counter: unpredictable from outside, and the same in every replay of a seed. */
 static uint64_t random_next(struct tcp *tcp)
 {
+    ASSERT(tcp != NULL);
     uint64_t count = ++tcp->random_count;
     return siphash(tcp->secret, (const uint8_t *)&count, sizeof(count));
 }
@@ -88,6 +91,8 @@ static uint64_t random_next(struct tcp *tcp)
 static uint32_t initial_sequence(const struct tcp *tcp, const struct flow_tuple *tuple,
                                  uint64_t now_ns, uint32_t *timestamp_offset)
 {
+    ASSERT(tcp != NULL);
+    ASSERT(tuple != NULL);
     uint8_t bytes[12];
     store_be32(bytes, tuple->local_ip4);
     store_be32(bytes + 4, tuple->remote_ip4);
@@ -100,6 +105,8 @@ static uint32_t initial_sequence(const struct tcp *tcp, const struct flow_tuple 
 
 static bool port_choose(struct stack *stack, struct flow_tuple *tuple)
 {
+    ASSERT(stack != NULL);
+    ASSERT(tuple != NULL);
     uint32_t first = stack->config.local_port_min;
     uint32_t count = stack->config.local_port_max - first + 1;
     uint32_t start = (uint32_t)(random_next(&stack->tcp) % count);
@@ -113,8 +120,10 @@ static bool port_choose(struct stack *stack, struct flow_tuple *tuple)
     return false;
 }
 
+/* Slots are taken in turn, so a slot rests longest before it is used again. */
 static struct tcp_connection *slot_take(struct tcp *tcp)
 {
+    ASSERT(tcp != NULL);
     for (uint32_t i = 0; i < tcp->connection_count_max; i++) {
         uint32_t at = (tcp->free_hint + i) % tcp->connection_count_max;
         if (!tcp->connections[at].is_used) {
@@ -125,6 +134,7 @@ static struct tcp_connection *slot_take(struct tcp *tcp)
     return NULL;
 }
 
+/* The least shift that can tell the whole buffer, so that the granularity stays fine. */
 static uint8_t scale_for(uint32_t bytes)
 {
     uint8_t scale = 0;
@@ -137,6 +147,7 @@ static uint8_t scale_for(uint32_t bytes)
 /* Resets a slot; its memory stays. */
 static void connection_reset(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     struct stack *stack = connection->stack;
     const struct nic_config *config = &stack->config;
     struct tcp_connection fresh = {
@@ -209,11 +220,13 @@ int stack_connect(struct stack *stack, uint32_t remote_ip4, uint16_t remote_port
 
 uint32_t tcp_timestamp(const struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     return (uint32_t)(connection->stack->now_ns / MS) + connection->timestamp_offset;
 }
 
 static void timers_stop(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     connection->retransmit_kind = TCP_TIMER_OFF;
     connection->retransmit_ns = UINT64_MAX;
     connection->reorder_ns = UINT64_MAX;
@@ -225,6 +238,7 @@ static void timers_stop(struct tcp_connection *connection)
 /* Bytes that waited for a gap to fill are given up: they stay accounted for. */
 static void held_refuse(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     connection->stack->counters.tcp_bytes_refused +=
         tcp_reassembly_held_bytes(&connection->reassembly);
     connection->reassembly.count = 0;
@@ -254,6 +268,7 @@ void tcp_fail(struct tcp_connection *connection, enum stream_failure failure)
 
 static void time_wait_drop_oldest(struct tcp *tcp)
 {
+    ASSERT(tcp != NULL);
     ASSERT(tcp->time_wait_count > 0);
     tcp_table_remove(&tcp->table, &tcp->time_wait[tcp->time_wait_head].tuple);
     tcp->time_wait_head = (tcp->time_wait_head + 1) % tcp->time_wait_count_max;
@@ -262,6 +277,7 @@ static void time_wait_drop_oldest(struct tcp *tcp)
 
 void tcp_time_wait_expire(struct stack *stack)
 {
+    ASSERT(stack != NULL);
     struct tcp *tcp = &stack->tcp;
     while (tcp->time_wait_count > 0 &&
            tcp->time_wait[tcp->time_wait_head].end_ns <= stack->now_ns) {
@@ -269,8 +285,10 @@ void tcp_time_wait_expire(struct stack *stack)
     }
 }
 
+/* An entry is a few words: buffers go back at once, only numbers and the tuple wait. */
 static void time_wait_add(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     struct stack *stack = connection->stack;
     struct tcp *tcp = &stack->tcp;
     if (tcp->time_wait_count == tcp->time_wait_count_max) {
@@ -323,6 +341,7 @@ void tcp_reclaim(struct tcp_connection *connection)
 
 void tcp_neighbour_failed(struct stack *stack, uint32_t ip4)
 {
+    ASSERT(stack != NULL);
     for (uint32_t i = 0; i < stack->tcp.connection_count_max; i++) {
         struct tcp_connection *connection = &stack->tcp.connections[i];
         bool opening = connection->state == TCP_SYN_SENT || connection->state == TCP_SYN_RECEIVED;
@@ -334,6 +353,7 @@ void tcp_neighbour_failed(struct stack *stack, uint32_t ip4)
 
 void tcp_path_mtu(struct tcp_connection *connection, uint32_t bytes)
 {
+    ASSERT(connection != NULL);
     bytes = bytes < IP4_PATH_MTU_FLOOR ? IP4_PATH_MTU_FLOOR : bytes;
     uint32_t headers =
         IP4_HEADER_BYTES + TCP_HEADER_BYTES + (connection->timestamps ? TCP_TIMESTAMP_BYTES : 0u);
@@ -348,6 +368,8 @@ void tcp_path_mtu(struct tcp_connection *connection, uint32_t bytes)
 
 static bool icmp_too_big(struct tcp_connection *connection, const struct tcp_icmp_error *report)
 {
+    ASSERT(connection != NULL);
+    ASSERT(report != NULL);
     if (!tcp_is_synchronized(connection)) {
         return false;
     }
@@ -365,6 +387,7 @@ static bool icmp_too_big(struct tcp_connection *connection, const struct tcp_icm
 
 bool tcp_icmp_error(struct stack *stack, const struct tcp_icmp_error *report)
 {
+    ASSERT(stack != NULL);
     ASSERT(report != NULL);
     uint32_t value = tcp_table_find(&stack->tcp.table, &report->tuple);
     if (value == TCP_TABLE_NONE || value >= stack->tcp.connection_count_max) {

@@ -8,8 +8,10 @@
 #define DUPLICATE_ACKS_MAX 3
 #define MS                 UINT64_C(1000000)
 
+/* The probe timer gives way: RFC 8985 §7.2 arms it only outside recovery. */
 static void recovery_enter(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     uint32_t flight = connection->snd_nxt - connection->snd_una;
     if (tcp_congestion_loss(&connection->congestion, flight, connection->snd_nxt)) {
         connection->stack->counters.tcp_fast_recoveries++;
@@ -20,6 +22,7 @@ static void recovery_enter(struct tcp_connection *connection)
 
 static uint32_t losses_detect(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     uint64_t due_ns = 0;
     uint32_t lost = tcp_scoreboard_detect(&connection->board, connection->stack->now_ns,
                                           connection->rtt.min_rtt_ns, connection->rtt.srtt_ns,
@@ -30,6 +33,7 @@ static uint32_t losses_detect(struct tcp_connection *connection)
 
 void tcp_ack_detect(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     ASSERT(tcp_is_synchronized(connection));
     if (losses_detect(connection) == 0) {
         return;
@@ -41,6 +45,7 @@ void tcp_ack_detect(struct tcp_connection *connection)
     tcp_output_ask(connection);
 }
 
+/* The FIN takes a sequence number and no byte of the buffer. */
 static void buffer_release(struct tcp_connection *connection, uint32_t ack)
 {
     uint32_t bytes = ack - connection->snd_una;
@@ -56,6 +61,8 @@ static void buffer_release(struct tcp_connection *connection, uint32_t ack)
 static void window_update(struct tcp_connection *connection, const struct tcp_header *header,
                           bool advances)
 {
+    ASSERT(connection != NULL);
+    ASSERT(header != NULL);
     bool newer = advances || seq_lt(connection->snd_wl1, header->seq) ||
                  (connection->snd_wl1 == header->seq && seq_le(connection->snd_wl2, header->ack));
     if (!newer) {
@@ -76,6 +83,8 @@ static void window_update(struct tcp_connection *connection, const struct tcp_he
 static void rtt_update(struct tcp_connection *connection, const struct tcp_header *header,
                        const struct tcp_ack_report *report)
 {
+    ASSERT(connection != NULL);
+    ASSERT(header != NULL);
     uint64_t now_ns = connection->stack->now_ns;
     if (report->rtt_sample_ns > 0 && !report->retransmitted) {
         tcp_rtt_sample(&connection->rtt, report->rtt_sample_ns, now_ns);
@@ -93,6 +102,8 @@ static void rtt_update(struct tcp_connection *connection, const struct tcp_heade
  * not needed. */
 static void timeout_undo(struct tcp_connection *connection, const struct tcp_header *header)
 {
+    ASSERT(connection != NULL);
+    ASSERT(header != NULL);
     if (!connection->undo_armed) {
         return;
     }
@@ -111,6 +122,8 @@ static void timeout_undo(struct tcp_connection *connection, const struct tcp_hea
  * loss that the window must answer. */
 static void probe_finish(struct tcp_connection *connection, const struct tcp_ack_report *report)
 {
+    ASSERT(connection != NULL);
+    ASSERT(report != NULL);
     if (!connection->probe_out || seq_lt(connection->snd_una, connection->probe_end)) {
         return;
     }
@@ -124,6 +137,8 @@ static void probe_finish(struct tcp_connection *connection, const struct tcp_ack
 
 static bool is_duplicate(const struct tcp_connection *connection, const struct tcp_header *header)
 {
+    ASSERT(connection != NULL);
+    ASSERT(header != NULL);
     return header->payload.bytes == 0 && (header->flags & (TCP_SYN | TCP_FIN)) == 0 &&
            header->ack == connection->snd_una &&
            header->window << connection->snd_scale == connection->snd_wnd_bytes &&
@@ -135,6 +150,8 @@ static bool is_duplicate(const struct tcp_connection *connection, const struct t
 static uint32_t duplicates_count(struct tcp_connection *connection, const struct tcp_header *header,
                                  bool duplicate, struct tcp_ack_report *report)
 {
+    ASSERT(connection != NULL);
+    ASSERT(header != NULL);
     if (connection->sack) {
         return 0;
     }
@@ -157,9 +174,12 @@ static uint32_t duplicates_count(struct tcp_connection *connection, const struct
     return partial ? tcp_scoreboard_lose_head(&connection->board) : 0;
 }
 
+/* Growth is judged before new losses are: the acknowledged flight had the old window. */
 static void congestion_update(struct tcp_connection *connection, const struct tcp_header *header,
                               bool duplicate, struct tcp_ack_report *report)
 {
+    ASSERT(connection != NULL);
+    ASSERT(header != NULL);
     struct tcp_congestion *congestion = &connection->congestion;
     uint32_t lost = duplicates_count(connection, header, duplicate, report);
     bool repair = lost > 0;
@@ -178,8 +198,11 @@ static void congestion_update(struct tcp_connection *connection, const struct tc
     }
 }
 
+/* A peer that keeps its window shut but answers is alive, for the user timeout and for ARP. */
 static void progress_note(struct tcp_connection *connection, const struct tcp_ack_report *report)
 {
+    ASSERT(connection != NULL);
+    ASSERT(report != NULL);
     bool waiting =
         connection->retransmit_kind == TCP_TIMER_PERSIST || connection->snd_wnd_bytes == 0;
     if (report->acked_bytes > 0 || waiting) {

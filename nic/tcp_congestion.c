@@ -39,6 +39,7 @@ void tcp_congestion_mss(struct tcp_congestion *congestion, uint32_t mss_bytes)
 
 void tcp_congestion_ack(struct tcp_congestion *congestion, uint32_t acked_bytes, bool limited)
 {
+    ASSERT(congestion != NULL);
     ASSERT(congestion->phase != TCP_PHASE_RECOVERY);
     uint32_t mss = congestion->mss_bytes;
     if (acked_bytes == 0 || (!limited && congestion->phase == TCP_PHASE_OPEN)) {
@@ -60,6 +61,7 @@ void tcp_congestion_ack(struct tcp_congestion *congestion, uint32_t acked_bytes,
 
 bool tcp_congestion_loss(struct tcp_congestion *congestion, uint32_t flight_bytes, uint32_t snd_nxt)
 {
+    ASSERT(congestion != NULL);
     ASSERT(congestion->mss_bytes > 0);
     if (congestion->phase != TCP_PHASE_OPEN) {
         return false;
@@ -104,6 +106,7 @@ void tcp_congestion_recovery_ack(struct tcp_congestion *congestion, uint32_t del
 
 bool tcp_congestion_exit(struct tcp_congestion *congestion, uint32_t snd_una)
 {
+    ASSERT(congestion != NULL);
     if (congestion->phase == TCP_PHASE_OPEN || (int32_t)(snd_una - congestion->recover_seq) < 0) {
         return false;
     }
@@ -118,6 +121,7 @@ bool tcp_congestion_exit(struct tcp_congestion *congestion, uint32_t snd_una)
 void tcp_congestion_timeout(struct tcp_congestion *congestion, uint32_t flight_bytes,
                             uint32_t snd_nxt, bool first)
 {
+    ASSERT(congestion != NULL);
     ASSERT(congestion->mss_bytes > 0);
     if (first) {
         congestion->ssthresh_bytes = most(flight_bytes / 2, 2 * congestion->mss_bytes);
@@ -130,6 +134,7 @@ void tcp_congestion_timeout(struct tcp_congestion *congestion, uint32_t flight_b
 
 void tcp_congestion_idle(struct tcp_congestion *congestion)
 {
+    ASSERT(congestion != NULL);
     ASSERT(congestion->initial_bytes > 0);
     if (congestion->phase == TCP_PHASE_OPEN) {
         congestion->cwnd_bytes = least(congestion->cwnd_bytes, congestion->initial_bytes);

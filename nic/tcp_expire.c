@@ -13,14 +13,17 @@ static uint64_t earliest(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* The heap may hold an older, earlier time; whoever is popped asks here what is really due. */
 static uint64_t deadline_of(const struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     uint64_t a = earliest(connection->retransmit_ns, connection->reorder_ns);
     return earliest(a, earliest(connection->keepalive_ns, connection->linger_ns));
 }
 
 void tcp_deadline_update(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     ASSERT(connection->is_used);
     if (connection->state != TCP_CLOSED) {
         tcp_timers_arm(&connection->stack->tcp.timers, connection->index, deadline_of(connection));
@@ -30,6 +33,7 @@ void tcp_deadline_update(struct tcp_connection *connection)
 /* Nothing moved for the user timeout: the peer or the path is gone. Returns whether it ended. */
 static bool user_timeout(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     struct stack *stack = connection->stack;
     if (stack->now_ns - connection->progress_ns < stack->config.user_timeout_ms * MS) {
         return false;
@@ -39,8 +43,10 @@ static bool user_timeout(struct tcp_connection *connection)
     return true;
 }
 
+/* The back-off shows later that the handshake gave no sample and that the window starts small. */
 static void syn_timeout(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     connection->rtt.backoff++;
     connection->stack->counters.tcp_rto_expiries++;
     connection->stack->counters.tcp_retransmits++;
@@ -50,6 +56,7 @@ static void syn_timeout(struct tcp_connection *connection)
 /* RFC 4821 §7.7: full segments vanish again and again and no router says why. */
 static void black_hole_check(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     const struct tcp_segment *head =
         &connection->board.segments[connection->board.head & connection->board.mask];
     if (head->end - head->seq < connection->mss_bytes) {
@@ -62,8 +69,11 @@ static void black_hole_check(struct tcp_connection *connection)
     }
 }
 
+/* RFC 6298 §5.4 to 5.6 and RFC 8985 §6.3: everything unacknowledged counts as lost, one segment
+ * leaves, and the next timeout is twice as far. */
 static void retransmit_timeout(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     struct stack *stack = connection->stack;
     if (user_timeout(connection)) {
         return;
@@ -93,6 +103,7 @@ static void retransmit_timeout(struct tcp_connection *connection)
 /* RFC 8985 §7.3: new data if there is some, else the newest segment again. */
 static void loss_probe(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     struct tcp_segment *last = tcp_scoreboard_last(&connection->board);
     ASSERT(last != NULL);
     if (connection->congestion.phase != TCP_PHASE_OPEN) {
@@ -122,6 +133,7 @@ static void loss_probe(struct tcp_connection *connection)
 /* RFC 9293 §3.8.6.1: with a window below a segment the piece that fits goes, with none a probe. */
 static void persist_timeout(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     struct stack *stack = connection->stack;
     if (user_timeout(connection)) {
         return;
@@ -148,6 +160,7 @@ static void persist_timeout(struct tcp_connection *connection)
 
 static void retransmit_expired(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     if (!tcp_is_synchronized(connection)) {
         syn_timeout(connection);
         return;
@@ -171,6 +184,7 @@ static void retransmit_expired(struct tcp_connection *connection)
 /* RFC 9293 §3.8.4. */
 static void keepalive_expired(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     struct stack *stack = connection->stack;
     const struct nic_config *config = &stack->config;
     uint64_t idle_end_ns = connection->heard_ns + config->keepalive_idle_ms * MS;
@@ -195,6 +209,7 @@ static void keepalive_expired(struct tcp_connection *connection)
 
 static void linger_expired(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     if (connection->state == TCP_SYN_SENT || connection->state == TCP_SYN_RECEIVED) {
         tcp_fail(connection, STREAM_FAILURE_TIMEOUT);
     } else if (connection->state == TCP_FIN_WAIT_2 || connection->is_released) {
@@ -205,8 +220,10 @@ static void linger_expired(struct tcp_connection *connection)
     }
 }
 
+/* Each step may end the connection, so each asks again whether it is still there. */
 static void connection_expired(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     uint64_t now_ns = connection->stack->now_ns;
     if (connection->linger_ns <= now_ns) {
         linger_expired(connection);

@@ -19,6 +19,7 @@ enum parse_verdict {
 
 static bool checksum_is_good(const struct ip4_packet *packet)
 {
+    ASSERT(packet != NULL);
     uint16_t flags = packet->frame->flags;
     if ((flags & (PORT_RX_L4_GOOD | PORT_RX_L4_BAD)) != 0) {
         return (flags & PORT_RX_L4_BAD) == 0;
@@ -28,8 +29,12 @@ static bool checksum_is_good(const struct ip4_packet *packet)
     return checksum_finish(checksum_add(sum, packet->payload.data, packet->payload.bytes)) == 0;
 }
 
+/* The checksum comes before the options: nothing but lengths is read from bytes that may be
+ * damaged. */
 static enum parse_verdict header_parse(const struct ip4_packet *packet, struct tcp_header *header)
 {
+    ASSERT(packet != NULL);
+    ASSERT(header != NULL);
     const uint8_t *tcp = packet->payload.data;
     size_t bytes = packet->payload.bytes;
     if (bytes < TCP_HEADER_BYTES) {
@@ -58,6 +63,7 @@ static enum parse_verdict header_parse(const struct ip4_packet *packet, struct t
 
 static void duplicate_note(struct tcp_connection *connection, uint32_t start, uint32_t bytes)
 {
+    ASSERT(connection != NULL);
     connection->stack->counters.tcp_bytes_duplicate += bytes;
     if (connection->sack && bytes > 0 && !connection->duplicate_told) {
         connection->duplicate_told = true;
@@ -90,9 +96,11 @@ static void data_in_order(struct tcp_connection *connection, const uint8_t *data
     tcp_ack_ask(connection, had_gap ? TCP_ACK_NOW : TCP_ACK_LATER);
 }
 
+/* The queue decides first; bytes are written only where it has room to remember them. */
 static void data_early(struct tcp_connection *connection, uint64_t offset, const uint8_t *data,
                        uint32_t bytes)
 {
+    ASSERT(connection != NULL);
     struct stack *stack = connection->stack;
     uint64_t new_bytes = 0;
     stack->counters.tcp_out_of_order++;
@@ -114,6 +122,8 @@ static void data_early(struct tcp_connection *connection, uint64_t offset, const
  * behind it counts. */
 static bool data_input(struct tcp_connection *connection, const struct tcp_header *header)
 {
+    ASSERT(connection != NULL);
+    ASSERT(header != NULL);
     struct stack *stack = connection->stack;
     const uint8_t *data = header->payload.data;
     uint32_t bytes = (uint32_t)header->payload.bytes;
@@ -142,6 +152,8 @@ static bool data_input(struct tcp_connection *connection, const struct tcp_heade
     return end <= room;
 }
 
+/* Every byte before the FIN has been delivered. Only the states in which a FIN can still come
+ * are possible: after one, payload_input turns everything away. */
 static void fin_take(struct tcp_connection *connection)
 {
     ASSERT(!connection->fin_received);
@@ -167,8 +179,12 @@ static void fin_take(struct tcp_connection *connection)
     }
 }
 
+/* Positions are stream offsets, so a FIN that came early is recognised later without its
+ * segment. */
 static void payload_input(struct tcp_connection *connection, const struct tcp_header *header)
 {
+    ASSERT(connection != NULL);
+    ASSERT(header != NULL);
     struct stack *stack = connection->stack;
     uint32_t bytes = (uint32_t)header->payload.bytes;
     bool fin = (header->flags & TCP_FIN) != 0;
@@ -203,6 +219,8 @@ static void payload_input(struct tcp_connection *connection, const struct tcp_he
 /* RFC 7323 §5.3. Returns false when the segment is to be dropped. */
 static bool timestamp_check(struct tcp_connection *connection, const struct tcp_header *header)
 {
+    ASSERT(connection != NULL);
+    ASSERT(header != NULL);
     struct stack *stack = connection->stack;
     if (!connection->timestamps || (header->flags & TCP_RST) != 0) {
         return true;
@@ -225,8 +243,12 @@ static bool timestamp_check(struct tcp_connection *connection, const struct tcp_
     return true;
 }
 
+/* RFC 7323 §4.3: only a segment that reaches the left edge of what was acknowledged last may set
+ * it, or a reordered one would make good segments look old. */
 static void timestamp_update(struct tcp_connection *connection, const struct tcp_header *header)
 {
+    ASSERT(connection != NULL);
+    ASSERT(header != NULL);
     bool newer = connection->timestamps && header->options.has_timestamp &&
                  seq_le(connection->timestamp_recent, header->options.timestamp) &&
                  seq_le(header->seq, connection->last_ack_sent);
@@ -242,6 +264,8 @@ static void timestamp_update(struct tcp_connection *connection, const struct tcp
  * way to a full window still acknowledges from its right edge. */
 static bool is_acceptable(const struct tcp_connection *connection, const struct tcp_header *header)
 {
+    ASSERT(connection != NULL);
+    ASSERT(header != NULL);
     uint64_t used = connection->rx_delivered - connection->rx_consumed;
     uint32_t room = (uint32_t)(connection->rx.bytes - used);
     uint32_t end = header->seq + (uint32_t)header->payload.bytes +
@@ -250,8 +274,12 @@ static bool is_acceptable(const struct tcp_connection *connection, const struct 
     return seq_le(connection->rcv_nxt, end) && seq_le(header->seq, connection->rcv_nxt + room);
 }
 
+/* Bytes below the window are a retransmission whose ACK was lost: they are told as D-SACK. All
+ * else may come from a stranger and is answered within the budget. */
 static void unacceptable_answer(struct tcp_connection *connection, const struct tcp_header *header)
 {
+    ASSERT(connection != NULL);
+    ASSERT(header != NULL);
     connection->stack->counters.tcp_drop_window++;
     if ((header->flags & TCP_RST) != 0) {
         return;
@@ -269,8 +297,10 @@ static void unacceptable_answer(struct tcp_connection *connection, const struct 
     }
 }
 
+/* With both FINs exchanged a reset loses nothing; the stream has ended in order. */
 static void reset_take(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     connection->stack->counters.tcp_resets_in++;
     if (connection->state == TCP_CLOSING || connection->state == TCP_LAST_ACK) {
         tcp_finish(connection, false);
@@ -282,6 +312,8 @@ static void reset_take(struct tcp_connection *connection)
 /* Flags that end the story or are an attack. Returns whether to go on. */
 static bool flags_check(struct tcp_connection *connection, const struct tcp_header *header)
 {
+    ASSERT(connection != NULL);
+    ASSERT(header != NULL);
     if ((header->flags & TCP_RST) != 0) {
         if (header->seq == connection->rcv_nxt) {
             reset_take(connection);
@@ -304,6 +336,7 @@ static bool flags_check(struct tcp_connection *connection, const struct tcp_head
 /* Our FIN was acknowledged. Returns false when the connection is over. */
 static bool fin_acknowledged(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     switch (connection->state) {
     case TCP_FIN_WAIT_1:
         connection->state = TCP_FIN_WAIT_2;
@@ -324,6 +357,8 @@ static bool fin_acknowledged(struct tcp_connection *connection)
 /* New bytes for a stream that nobody reads any more. */
 static bool is_unwanted(const struct tcp_connection *connection, const struct tcp_header *header)
 {
+    ASSERT(connection != NULL);
+    ASSERT(header != NULL);
     uint32_t end = header->seq + (uint32_t)header->payload.bytes;
     return connection->is_released && header->payload.bytes > 0 && seq_lt(connection->rcv_nxt, end);
 }
@@ -331,6 +366,7 @@ static bool is_unwanted(const struct tcp_connection *connection, const struct tc
 /* A connection in TIME-WAIT is remembered outside; its last ACK leaves at once. */
 static void time_wait_enter(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     struct tcp_send send = {.seq = connection->snd_nxt, .flags = TCP_ACK};
     (void)tcp_segment_send(connection, &send);
     tcp_finish(connection, true);
@@ -339,6 +375,8 @@ static void time_wait_enter(struct tcp_connection *connection)
 /* Returns whether the payload was accounted for. */
 static bool synchronized_input(struct tcp_connection *connection, const struct tcp_header *header)
 {
+    ASSERT(connection != NULL);
+    ASSERT(header != NULL);
     if (!timestamp_check(connection, header)) {
         return false;
     }
@@ -381,6 +419,8 @@ static bool synchronized_input(struct tcp_connection *connection, const struct t
 
 static void syn_options_take(struct tcp_connection *connection, const struct tcp_header *header)
 {
+    ASSERT(connection != NULL);
+    ASSERT(header != NULL);
     const struct tcp_options *options = &header->options;
     const struct nic_config *config = &connection->stack->config;
     uint32_t mss = options->has_mss ? options->mss_bytes : MSS_BYTES_DEFAULT;
@@ -403,8 +443,12 @@ static void syn_options_take(struct tcp_connection *connection, const struct tcp
                         repeated ? 1 : config->initial_window_segments);
 }
 
+/* The handshake gives the first round-trip sample, unless the SYN was repeated and the answer
+ * could belong to either (Karn). */
 static void established(struct tcp_connection *connection, const struct tcp_header *header)
 {
+    ASSERT(connection != NULL);
+    ASSERT(header != NULL);
     struct stack *stack = connection->stack;
     connection->state = TCP_ESTABLISHED;
     connection->stream.state = connection->close_asked ? STREAM_CLOSING : STREAM_OPEN;
@@ -434,6 +478,8 @@ static void established(struct tcp_connection *connection, const struct tcp_head
 static void syn_sent_input(struct tcp_connection *connection, const struct ip4_packet *packet,
                            const struct tcp_header *header)
 {
+    ASSERT(connection != NULL);
+    ASSERT(packet != NULL);
     struct stack *stack = connection->stack;
     bool has_ack = (header->flags & TCP_ACK) != 0;
     /* The SYN may still be waiting for a frame: then nothing can be acknowledged yet. */
@@ -467,6 +513,8 @@ static void syn_sent_input(struct tcp_connection *connection, const struct ip4_p
 /* The other half of a simultaneous open. Returns whether to treat the segment as synchronised. */
 static bool syn_received_input(struct tcp_connection *connection, const struct tcp_header *header)
 {
+    ASSERT(connection != NULL);
+    ASSERT(header != NULL);
     struct stack *stack = connection->stack;
     if ((header->flags & TCP_RST) != 0 && header->seq == connection->rcv_nxt) {
         stack->counters.tcp_resets_in++;
@@ -489,6 +537,8 @@ static bool syn_received_input(struct tcp_connection *connection, const struct t
 static void connection_input(struct tcp_connection *connection, const struct ip4_packet *packet,
                              const struct tcp_header *header)
 {
+    ASSERT(connection != NULL);
+    ASSERT(packet != NULL);
     struct stack *stack = connection->stack;
     bool accounted = false;
     stack->counters.rx_tcp++;
@@ -511,6 +561,8 @@ static void connection_input(struct tcp_connection *connection, const struct ip4
 static void time_wait_input(struct stack *stack, const struct ip4_packet *packet,
                             struct tcp_time_wait *entry, const struct tcp_header *header)
 {
+    ASSERT(stack != NULL);
+    ASSERT(packet != NULL);
     stack->counters.rx_tcp++;
     stack->counters.tcp_bytes_in += header->payload.bytes;
     stack->counters.tcp_bytes_refused += header->payload.bytes;
@@ -524,6 +576,8 @@ static void time_wait_input(struct stack *stack, const struct ip4_packet *packet
 static void unknown_input(struct stack *stack, const struct ip4_packet *packet,
                           const struct tcp_header *header, const struct flow_tuple *tuple)
 {
+    ASSERT(stack != NULL);
+    ASSERT(packet != NULL);
     uint16_t owner = flow_queue(stack->info, tuple);
     if (owner != stack->queue) {
         bool taken =

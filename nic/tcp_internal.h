@@ -193,74 +193,105 @@ struct tcp_icmp_error {
 
 struct stack_options;
 
-/* tcp.c: reserves everything TCP needs. */
+/* In tcp.c. Reserves everything TCP needs.
+ * threads  control path */
 int tcp_init(struct stack *stack, const struct stack_options *options, struct error *error);
-/* tcp.c: frees it. */
+/* In tcp.c. Frees it.
+ * threads  control path */
 void tcp_fini(struct stack *stack);
-/* tcp.c: ends a connection otherwise than in order; the stream shows failure. */
+/* In tcp.c. Ends a connection otherwise than in order; the stream shows failure.
+ * threads  owning lane only */
 void tcp_fail(struct tcp_connection *connection, enum stream_failure failure);
-/* tcp.c: ends a connection in order; remember keeps the tuple in TIME-WAIT. */
+/* In tcp.c. Ends a connection in order; remember keeps the tuple in TIME-WAIT.
+ * threads  owning lane only */
 void tcp_finish(struct tcp_connection *connection, bool remember);
-/* tcp.c: gives the slot back once ended and released. */
+/* In tcp.c. Gives the slot back once ended and released.
+ * threads  owning lane only */
 void tcp_reclaim(struct tcp_connection *connection);
-/* tcp.c: fails connections that wait for this neighbour to come up. */
+/* In tcp.c. Fails connections that wait for this neighbour to come up.
+ * threads  owning lane only */
 void tcp_neighbour_failed(struct stack *stack, uint32_t ip4);
-/* tcp.c: lowers the segment size; bytes is the largest IP packet. */
+/* In tcp.c. Lowers the segment size; bytes is the largest IP packet.
+ * threads  owning lane only */
 void tcp_path_mtu(struct tcp_connection *connection, uint32_t bytes);
-/* tcp.c: takes a proven ICMP error; false when it proves nothing. */
+/* In tcp.c. Takes a proven ICMP error; false when it proves nothing.
+ * threads  owning lane only */
 bool tcp_icmp_error(struct stack *stack, const struct tcp_icmp_error *report);
-/* tcp.c: the first TIME-WAIT entry that may end. */
+/* In tcp.c. The first TIME-WAIT entry that may end.
+ * threads  owning lane only */
 void tcp_time_wait_expire(struct stack *stack);
-/* tcp.c: the millisecond clock of this connection's timestamps. */
+/* In tcp.c. The millisecond clock of this connection's timestamps.
+ * threads  owning lane only */
 uint32_t tcp_timestamp(const struct tcp_connection *connection);
 
-/* tcp_stream.c: the body of the streams. */
+/* In tcp_stream.c. The body of the streams.
+ * threads  owning lane only */
 const struct stream_ops *tcp_stream_ops(void);
 
-/* tcp_in.c: reads one segment; adds to exactly one rx_ counter. */
+/* In tcp_in.c. Reads one segment; adds to exactly one rx_ counter.
+ * threads  owning lane only */
 void tcp_input(struct stack *stack, const struct ip4_packet *packet);
 
-/* tcp_ack.c: what an acceptable acknowledgment changes; false when it was nonsense. */
+/* In tcp_ack.c. What an acceptable acknowledgment changes; false when it was nonsense.
+ * threads  owning lane only */
 bool tcp_ack_input(struct tcp_connection *connection, const struct tcp_header *header);
-/* tcp_ack.c: losses that only time has proven. */
+/* In tcp_ack.c. Losses that only time has proven.
+ * threads  owning lane only */
 void tcp_ack_detect(struct tcp_connection *connection);
 
-/* tcp_out.c: puts the connection on the list of those with something to say. */
+/* In tcp_out.c. Puts the connection on the list of those with something to say.
+ * threads  owning lane only */
 void tcp_output_ask(struct tcp_connection *connection);
-/* tcp_out.c: asks for an acknowledgment. */
+/* In tcp_out.c. Asks for an acknowledgment.
+ * threads  owning lane only */
 void tcp_ack_ask(struct tcp_connection *connection, enum tcp_ack_need need);
-/* tcp_out.c: runs the list; last: ACKs that could wait go too. */
+/* In tcp_out.c. Runs the list; last: ACKs that could wait go too.
+ * threads  owning lane only */
 void tcp_output_run(struct stack *stack, bool last);
-/* tcp_out.c: an ACK within the connection's budget (RFC 5961). */
+/* In tcp_out.c. An ACK within the connection's budget (RFC 5961).
+ * threads  owning lane only */
 void tcp_challenge_ack(struct tcp_connection *connection);
-/* tcp_out.c: sends a SYN or SYN-ACK. */
+/* In tcp_out.c. Sends a SYN or SYN-ACK.
+ * threads  owning lane only */
 void tcp_send_syn(struct tcp_connection *connection);
-/* tcp_out.c: sends an empty segment before the window, which the peer must answer. */
+/* In tcp_out.c. Sends an empty segment before the window, which the peer must answer.
+ * threads  owning lane only */
 bool tcp_send_probe(struct tcp_connection *connection);
-/* tcp_out.c: sends one segment again at once. */
+/* In tcp_out.c. Sends one segment again at once.
+ * threads  owning lane only */
 bool tcp_send_again(struct tcp_connection *connection, struct tcp_segment *segment);
-/* tcp_out.c: sends new data although the window or good manners say wait; bytes at most. */
+/* In tcp_out.c. Sends new data although the window or good manners say wait; bytes at most.
+ * threads  owning lane only */
 bool tcp_send_new(struct tcp_connection *connection, uint32_t bytes_max);
-/* tcp_out.c: resets a connection's peer. */
+/* In tcp_out.c. Resets a connection's peer.
+ * threads  owning lane only */
 void tcp_send_reset(struct tcp_connection *connection);
-/* tcp_out.c: answers a segment of no connection. */
+/* In tcp_out.c. Answers a segment of no connection.
+ * threads  owning lane only */
 void tcp_refuse(struct stack *stack, const struct ip4_packet *packet,
                 const struct tcp_header *header);
-/* tcp_out.c: an ACK for a connection in TIME-WAIT. */
+/* In tcp_out.c. An ACK for a connection in TIME-WAIT.
+ * threads  owning lane only */
 void tcp_time_wait_ack(struct stack *stack, const struct ip4_packet *packet,
                        struct tcp_time_wait *entry);
-/* tcp_out.c: free bytes of the receive buffer, which is the window. */
+/* In tcp_out.c. Free bytes of the receive buffer, which is the window.
+ * threads  owning lane only */
 uint32_t tcp_receive_window(const struct tcp_connection *connection);
-/* tcp_out.c: sets the retransmission timer to what the flight needs. */
+/* In tcp_out.c. Sets the retransmission timer to what the flight needs.
+ * threads  owning lane only */
 void tcp_timer_restart(struct tcp_connection *connection);
-/* tcp_out.c: bytes in flight that are not known to have left the network. */
+/* In tcp_out.c. Bytes in flight that are not known to have left the network.
+ * threads  owning lane only */
 uint32_t tcp_pipe_bytes(const struct tcp_connection *connection);
-/* tcp_out.c: committed bytes not sent yet. */
+/* In tcp_out.c. Committed bytes not sent yet.
+ * threads  owning lane only */
 uint64_t tcp_unsent_bytes(const struct tcp_connection *connection);
 
-/* tcp_expire.c: runs what is due. */
+/* In tcp_expire.c. Runs what is due.
+ * threads  owning lane only */
 void tcp_poll(struct stack *stack);
-/* tcp_expire.c: tells the heap the connection's next deadline. */
+/* In tcp_expire.c. Tells the heap the connection's next deadline.
+ * threads  owning lane only */
 void tcp_deadline_update(struct tcp_connection *connection);
 
 /* Whether both sides have agreed on sequence numbers. */

@@ -15,6 +15,8 @@ enum option_kind {
 
 static bool sack_read(const uint8_t *body, size_t bytes, struct tcp_options *options)
 {
+    ASSERT(body != NULL);
+    ASSERT(options != NULL);
     if (bytes == 0 || bytes % 8 != 0 || bytes / 8 > TCP_SACK_BLOCKS_MAX) {
         return false;
     }
@@ -30,6 +32,8 @@ static bool sack_read(const uint8_t *body, size_t bytes, struct tcp_options *opt
 static bool option_read(uint8_t kind, const uint8_t *body, size_t bytes,
                         struct tcp_options *options)
 {
+    ASSERT(body != NULL);
+    ASSERT(options != NULL);
     switch (kind) {
     case OPTION_MSS:
         options->has_mss = true;
@@ -90,6 +94,8 @@ bool tcp_options_parse(const uint8_t *area, size_t bytes, struct tcp_options *op
 
 static size_t syn_options_write(uint8_t *area, const struct tcp_options *options)
 {
+    ASSERT(area != NULL);
+    ASSERT(options != NULL);
     size_t at = 0;
     if (options->has_mss) {
         area[at] = OPTION_MSS;

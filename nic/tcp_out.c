@@ -18,8 +18,10 @@ enum output_result {
     OUTPUT_STUCK, /* no frames */
 };
 
+/* Never more than the scale can tell, or the peer would see another edge than this side. */
 uint32_t tcp_receive_window(const struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     uint64_t used = connection->rx_delivered - connection->rx_consumed;
     ASSERT(used <= connection->rx.bytes);
     uint64_t room = connection->rx.bytes - used;
@@ -29,6 +31,7 @@ uint32_t tcp_receive_window(const struct tcp_connection *connection)
 
 uint32_t tcp_pipe_bytes(const struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     uint32_t flight = connection->snd_nxt - connection->snd_una;
     uint32_t gone = connection->board.sacked_bytes + connection->board.lost_bytes;
     ASSERT(gone <= flight);
@@ -40,6 +43,7 @@ uint32_t tcp_pipe_bytes(const struct tcp_connection *connection)
 
 uint64_t tcp_unsent_bytes(const struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     uint64_t flight = connection->snd_nxt - connection->snd_una;
     uint64_t sent = connection->tx_acked + flight - (connection->fin_sent ? 1 : 0);
     if (!tcp_is_synchronized(connection) || connection->fin_sent) {
@@ -49,8 +53,10 @@ uint64_t tcp_unsent_bytes(const struct tcp_connection *connection)
     return connection->tx_committed - sent;
 }
 
+/* Each connection stands in the ring once at most, so the ring cannot overflow. */
 void tcp_output_ask(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     struct tcp *tcp = &connection->stack->tcp;
     if (connection->is_queued) {
         return;
@@ -63,6 +69,7 @@ void tcp_output_ask(struct tcp_connection *connection)
 
 void tcp_ack_ask(struct tcp_connection *connection, enum tcp_ack_need need)
 {
+    ASSERT(connection != NULL);
     ASSERT(need != TCP_ACK_NONE);
     if (connection->ack_need == TCP_ACK_NONE) {
         connection->ack_turn = connection->stack->tcp.turn;
@@ -73,12 +80,14 @@ void tcp_ack_ask(struct tcp_connection *connection, enum tcp_ack_need need)
 
 static bool send_empty(struct tcp_connection *connection, uint32_t seq, uint8_t flags)
 {
+    ASSERT(connection != NULL);
     struct tcp_send send = {.seq = seq, .flags = flags};
     return tcp_segment_send(connection, &send);
 }
 
 void tcp_challenge_ack(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     struct stack *stack = connection->stack;
     uint64_t second = stack->now_ns / NANOSECONDS_PER_S;
     if (second != connection->challenge_second) {
@@ -96,6 +105,7 @@ void tcp_challenge_ack(struct tcp_connection *connection)
 
 void tcp_send_syn(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     ASSERT(connection->state == TCP_SYN_SENT || connection->state == TCP_SYN_RECEIVED);
     bool answer = connection->state == TCP_SYN_RECEIVED;
     /* A failed send is made good by the timer that starts all the same. */
@@ -109,12 +119,14 @@ void tcp_send_syn(struct tcp_connection *connection)
 
 bool tcp_send_probe(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     ASSERT(tcp_is_synchronized(connection));
     return send_empty(connection, connection->snd_una - 1, TCP_ACK);
 }
 
 void tcp_send_reset(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     ASSERT(connection->state != TCP_CLOSED);
     connection->stack->counters.tcp_resets_out++;
     (void)send_empty(connection, connection->snd_nxt, TCP_RST | TCP_ACK);
@@ -122,6 +134,7 @@ void tcp_send_reset(struct tcp_connection *connection)
 
 bool tcp_send_again(struct tcp_connection *connection, struct tcp_segment *segment)
 {
+    ASSERT(connection != NULL);
     ASSERT(seq_le(connection->snd_una, segment->seq));
     struct stack *stack = connection->stack;
     bool fin = (segment->flags & TCP_SEGMENT_FIN) != 0;
@@ -150,25 +163,32 @@ bool tcp_send_again(struct tcp_connection *connection, struct tcp_segment *segme
 
 static bool fin_is_due(const struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     return connection->close_asked && !connection->fin_sent &&
            (connection->state == TCP_ESTABLISHED || connection->state == TCP_CLOSE_WAIT);
 }
 
+/* A peer may shrink its window below what is in flight; that is no window, not a negative one. */
 static uint32_t window_left(const struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     uint32_t flight = connection->snd_nxt - connection->snd_una;
     return connection->snd_wnd_bytes > flight ? connection->snd_wnd_bytes - flight : 0;
 }
 
+/* The state changes when the FIN is really sent, not when close was asked for. */
 static void fin_note(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     ASSERT(!connection->fin_sent);
     connection->fin_sent = true;
     connection->state = connection->state == TCP_CLOSE_WAIT ? TCP_LAST_ACK : TCP_FIN_WAIT_1;
 }
 
+/* A segment that the port will cut is noted piece by piece: what is lost later is one piece. */
 static void board_push(struct tcp_connection *connection, uint32_t bytes, bool fin)
 {
+    ASSERT(connection != NULL);
     uint64_t now_ns = connection->stack->now_ns;
     uint32_t left = bytes;
     if (tcp_scoreboard_is_empty(&connection->board)) {
@@ -193,6 +213,7 @@ static void board_push(struct tcp_connection *connection, uint32_t bytes, bool f
 
 bool tcp_send_new(struct tcp_connection *connection, uint32_t bytes_max)
 {
+    ASSERT(connection != NULL);
     uint64_t unsent = tcp_unsent_bytes(connection);
     uint32_t bytes = unsent < bytes_max ? (uint32_t)unsent : bytes_max;
     ASSERT(tcp_scoreboard_has_room(&connection->board));
@@ -224,6 +245,7 @@ bool tcp_send_new(struct tcp_connection *connection, uint32_t bytes_max)
 /* How much new data the windows allow in the next frame; 0 for none. */
 static uint32_t sendable(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     uint64_t unsent = tcp_unsent_bytes(connection);
     uint32_t mss = connection->mss_bytes;
     uint32_t window = window_left(connection);
@@ -254,6 +276,7 @@ static uint32_t sendable(struct tcp_connection *connection)
 /* Returns false when frames ran out. */
 static bool send_lost(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     for (;;) {
         struct tcp_segment *segment = tcp_scoreboard_next_lost(&connection->board);
         if (segment == NULL) {
@@ -269,8 +292,10 @@ static bool send_lost(struct tcp_connection *connection)
     }
 }
 
+/* The loop ends because each round consumes window, congestion window, bytes or the FIN. */
 static bool send_unsent(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     while (tcp_scoreboard_has_room(&connection->board)) {
         uint32_t bytes = sendable(connection);
         bool fin = bytes == 0 && fin_is_due(connection) && tcp_unsent_bytes(connection) == 0 &&
@@ -288,6 +313,7 @@ static bool send_unsent(struct tcp_connection *connection)
 /* RFC 8985 §7.2. */
 static uint64_t probe_timeout_ns(const struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     uint64_t timeout_ns = 2 * connection->rtt.srtt_ns;
     timeout_ns = timeout_ns < PROBE_NS_MIN ? PROBE_NS_MIN : timeout_ns;
     if (connection->snd_nxt - connection->snd_una <= connection->mss_bytes) {
@@ -298,6 +324,7 @@ static uint64_t probe_timeout_ns(const struct tcp_connection *connection)
 
 void tcp_timer_restart(struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     uint64_t now_ns = connection->stack->now_ns;
     uint64_t timeout_ns = tcp_rtt_timeout_ns(&connection->rtt);
     if (tcp_scoreboard_is_empty(&connection->board)) {
@@ -324,8 +351,10 @@ void tcp_timer_restart(struct tcp_connection *connection)
     }
 }
 
+/* An ACK may wait for the code above to answer what it was just given, until the next turn. */
 static enum output_result ack_output(struct tcp_connection *connection, bool last)
 {
+    ASSERT(connection != NULL);
     if (connection->ack_need == TCP_ACK_NONE) {
         return OUTPUT_DONE;
     }
@@ -339,6 +368,7 @@ static enum output_result ack_output(struct tcp_connection *connection, bool las
 
 static enum output_result connection_output(struct tcp_connection *connection, bool last)
 {
+    ASSERT(connection != NULL);
     if (connection->state == TCP_CLOSED) {
         return OUTPUT_DONE;
     }
@@ -367,6 +397,7 @@ static enum output_result connection_output(struct tcp_connection *connection, b
 
 void tcp_output_run(struct stack *stack, bool last)
 {
+    ASSERT(stack != NULL);
     struct tcp *tcp = &stack->tcp;
     for (uint32_t left = tcp->output_count; left > 0; left--) {
         struct tcp_connection *connection = &tcp->connections[tcp->output[tcp->output_head]];
@@ -390,6 +421,8 @@ void tcp_output_run(struct stack *stack, bool last)
 void tcp_refuse(struct stack *stack, const struct ip4_packet *packet,
                 const struct tcp_header *header)
 {
+    ASSERT(stack != NULL);
+    ASSERT(packet != NULL);
     if ((header->flags & TCP_RST) != 0) {
         return;
     }
@@ -408,6 +441,8 @@ void tcp_refuse(struct stack *stack, const struct ip4_packet *packet,
 void tcp_time_wait_ack(struct stack *stack, const struct ip4_packet *packet,
                        struct tcp_time_wait *entry)
 {
+    ASSERT(stack != NULL);
+    ASSERT(packet != NULL);
     uint64_t second = stack->now_ns / NANOSECONDS_PER_S;
     if (second != entry->challenge_second) {
         entry->challenge_second = second;

@@ -6,6 +6,7 @@
 /* The first range that ends at or after offset: all before it lie apart, to the left. */
 static uint32_t first_touching(const struct tcp_reassembly *queue, uint64_t offset)
 {
+    ASSERT(queue != NULL);
     uint32_t low = 0, high = queue->count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
@@ -20,6 +21,7 @@ static uint32_t first_touching(const struct tcp_reassembly *queue, uint64_t offs
 
 static void ranges_remove(struct tcp_reassembly *queue, uint32_t from, uint32_t count)
 {
+    ASSERT(queue != NULL);
     ASSERT(from + count <= queue->count);
     memmove(queue->ranges + from, queue->ranges + from + count,
             sizeof(queue->ranges[0]) * (queue->count - from - count));

@@ -20,6 +20,7 @@ void tcp_rtt_init(struct tcp_rtt *rtt, uint64_t initial_ns, uint64_t min_ns, uin
 
 static void minimum_update(struct tcp_rtt *rtt, uint64_t sample_ns, uint64_t now_ns)
 {
+    ASSERT(rtt != NULL);
     bool stale = now_ns - rtt->min_since_ns > TCP_RTT_MIN_WINDOW_NS;
     if (stale || sample_ns <= rtt->min_rtt_ns) {
         rtt->min_rtt_ns = sample_ns;
@@ -52,6 +53,7 @@ void tcp_rtt_sample(struct tcp_rtt *rtt, uint64_t sample_ns, uint64_t now_ns)
 
 uint64_t tcp_rtt_timeout_ns(const struct tcp_rtt *rtt)
 {
+    ASSERT(rtt != NULL);
     ASSERT(rtt->rto_ns >= rtt->rto_ns_min);
     uint32_t shift = rtt->backoff < BACKOFF_MAX ? rtt->backoff : BACKOFF_MAX;
     uint64_t timeout_ns = rtt->rto_ns << shift;

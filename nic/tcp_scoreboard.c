@@ -10,6 +10,7 @@
 
 static struct tcp_segment *segment_at(const struct tcp_scoreboard *board, uint32_t index)
 {
+    ASSERT(board != NULL);
     return &board->segments[index & board->mask];
 }
 
@@ -23,6 +24,7 @@ void tcp_scoreboard_init(struct tcp_scoreboard *board, struct tcp_segment *segme
 
 bool tcp_scoreboard_has_room(const struct tcp_scoreboard *board)
 {
+    ASSERT(board != NULL);
     return board->tail - board->head <= board->mask;
 }
 
@@ -64,6 +66,8 @@ void tcp_scoreboard_push(struct tcp_scoreboard *board, const struct tcp_segment 
 static void segment_delivered(struct tcp_scoreboard *board, const struct tcp_segment *segment,
                               uint64_t now_ns, uint64_t min_rtt_ns, struct tcp_ack_report *report)
 {
+    ASSERT(board != NULL);
+    ASSERT(segment != NULL);
     bool again = (segment->flags & TCP_SEGMENT_RETRANSMITTED) != 0;
     uint64_t rtt_ns = now_ns - segment->sent_ns;
     report->delivered_bytes += segment->end - segment->seq;
@@ -140,6 +144,7 @@ void tcp_scoreboard_ack(struct tcp_scoreboard *board, uint32_t ack, uint64_t now
 /* The first segment that starts at or after seq. */
 static uint32_t index_from(const struct tcp_scoreboard *board, uint32_t seq)
 {
+    ASSERT(board != NULL);
     uint32_t low = 0, high = board->tail - board->head;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
@@ -152,9 +157,13 @@ static uint32_t index_from(const struct tcp_scoreboard *board, uint32_t seq)
     return board->head + low;
 }
 
+/* A segment counts only when the block covers all of it: a peer that cuts blocks finely gains
+ * nothing. */
 static void block_take(struct tcp_scoreboard *board, const struct tcp_sack_block *block,
                        uint64_t now_ns, uint64_t min_rtt_ns, struct tcp_ack_report *report)
 {
+    ASSERT(board != NULL);
+    ASSERT(block != NULL);
     for (uint32_t i = index_from(board, block->start); i != board->tail; i++) {
         struct tcp_segment *segment = segment_at(board, i);
         if (!seq_le(segment->end, block->end)) {
@@ -176,6 +185,7 @@ static void block_take(struct tcp_scoreboard *board, const struct tcp_sack_block
  * the second block. */
 static bool block_is_duplicate(const struct tcp_options *options, uint32_t ack)
 {
+    ASSERT(options != NULL);
     const struct tcp_sack_block *first = &options->sack[0];
     if (seq_le(first->end, ack)) {
         return true;
@@ -216,8 +226,10 @@ void tcp_scoreboard_sack(struct tcp_scoreboard *board, const struct tcp_options 
     board_check(board);
 }
 
+/* The hint moves left at once, so next_lost never misses one. */
 static void segment_lose(struct tcp_scoreboard *board, uint32_t index)
 {
+    ASSERT(board != NULL);
     struct tcp_segment *segment = segment_at(board, index);
     ASSERT((segment->flags & (TCP_SEGMENT_SACKED | TCP_SEGMENT_LOST)) == 0);
     segment->flags |= TCP_SEGMENT_LOST;
@@ -231,6 +243,7 @@ static void segment_lose(struct tcp_scoreboard *board, uint32_t index)
 static uint64_t reordering_window(const struct tcp_scoreboard *board, uint64_t min_rtt_ns,
                                   uint64_t srtt_ns, bool recovering)
 {
+    ASSERT(board != NULL);
     if (!board->reordering_seen) {
         const struct tcp_segment *head = segment_at(board, board->head);
         uint32_t bytes = head->end - head->seq;
@@ -245,6 +258,7 @@ static uint64_t reordering_window(const struct tcp_scoreboard *board, uint64_t m
 uint32_t tcp_scoreboard_detect(struct tcp_scoreboard *board, uint64_t now_ns, uint64_t min_rtt_ns,
                                uint64_t srtt_ns, bool recovering, uint64_t *timeout_ns)
 {
+    ASSERT(board != NULL);
     ASSERT(timeout_ns != NULL);
     uint32_t marked = 0;
     *timeout_ns = 0;
@@ -276,6 +290,7 @@ uint32_t tcp_scoreboard_detect(struct tcp_scoreboard *board, uint64_t now_ns, ui
 
 uint32_t tcp_scoreboard_lose_head(struct tcp_scoreboard *board)
 {
+    ASSERT(board != NULL);
     ASSERT(!tcp_scoreboard_is_empty(board));
     const struct tcp_segment *head = segment_at(board, board->head);
     if ((head->flags & (TCP_SEGMENT_SACKED | TCP_SEGMENT_LOST)) != 0) {
@@ -287,6 +302,7 @@ uint32_t tcp_scoreboard_lose_head(struct tcp_scoreboard *board)
 
 bool tcp_scoreboard_lose_all(struct tcp_scoreboard *board)
 {
+    ASSERT(board != NULL);
     bool reneged = !tcp_scoreboard_is_empty(board) &&
                    (segment_at(board, board->head)->flags & TCP_SEGMENT_SACKED) != 0;
     for (uint32_t i = board->head; i != board->tail; i++) {
@@ -316,6 +332,7 @@ void tcp_scoreboard_forgive(struct tcp_scoreboard *board)
 
 struct tcp_segment *tcp_scoreboard_next_lost(struct tcp_scoreboard *board)
 {
+    ASSERT(board != NULL);
     if (LIKELY(board->lost_bytes == 0)) {
         return NULL;
     }
@@ -348,5 +365,6 @@ void tcp_scoreboard_resent(struct tcp_scoreboard *board, struct tcp_segment *seg
 
 struct tcp_segment *tcp_scoreboard_last(struct tcp_scoreboard *board)
 {
+    ASSERT(board != NULL);
     return tcp_scoreboard_is_empty(board) ? NULL : segment_at(board, board->tail - 1);
 }

@@ -10,6 +10,7 @@
 
 static uint16_t window_field(struct tcp_connection *connection, bool syn)
 {
+    ASSERT(connection != NULL);
     uint32_t room = tcp_receive_window(connection);
     if (syn) {
         uint16_t field = room < UINT16_MAX ? (uint16_t)room : UINT16_MAX;
@@ -32,6 +33,8 @@ static uint16_t window_field(struct tcp_connection *connection, bool syn)
 
 static void syn_options(const struct tcp_connection *connection, struct tcp_options *options)
 {
+    ASSERT(connection != NULL);
+    ASSERT(options != NULL);
     /* In a SYN-ACK only what the peer's SYN offered. */
     bool answer = connection->state == TCP_SYN_RECEIVED;
     uint32_t mtu = connection->stack->info->mtu_bytes;
@@ -45,6 +48,8 @@ static void syn_options(const struct tcp_connection *connection, struct tcp_opti
 
 static void sack_options(const struct tcp_connection *connection, struct tcp_options *options)
 {
+    ASSERT(connection != NULL);
+    ASSERT(options != NULL);
     struct tcp_range ranges[TCP_SACK_BLOCKS_MAX];
     if (connection->duplicate_told) {
         options->sack[options->sack_count++] = connection->duplicate;
@@ -63,6 +68,8 @@ static void sack_options(const struct tcp_connection *connection, struct tcp_opt
 static bool options_fill(const struct tcp_connection *connection, const struct tcp_send *send,
                          struct tcp_options *options)
 {
+    ASSERT(connection != NULL);
+    ASSERT(send != NULL);
     *options = (struct tcp_options){0};
     if ((send->flags & TCP_SYN) != 0) {
         syn_options(connection, options);
@@ -87,6 +94,8 @@ static bool options_fill(const struct tcp_connection *connection, const struct t
 
 static void checksum_fill(const struct stack *stack, struct port_frame *frame, uint32_t target_ip4)
 {
+    ASSERT(stack != NULL);
+    ASSERT(frame != NULL);
     uint8_t *tcp = frame->data + ETHER_HEADER_BYTES + IP4_HEADER_BYTES;
     uint32_t bytes = frame->bytes - ETHER_HEADER_BYTES - IP4_HEADER_BYTES;
     bool segment = (frame->flags & PORT_TX_SEGMENT) != 0;
@@ -102,9 +111,12 @@ static void checksum_fill(const struct stack *stack, struct port_frame *frame, u
     }
 }
 
+/* Window and checksum follow later: they depend on what else is in the segment. */
 static void header_write(uint8_t *tcp, const struct flow_tuple *tuple, uint32_t seq, uint32_t ack,
                          uint32_t header_bytes_flags)
 {
+    ASSERT(tcp != NULL);
+    ASSERT(tuple != NULL);
     store_be16(tcp, tuple->local_port);
     store_be16(tcp + 2, tuple->remote_port);
     store_be32(tcp + 4, seq);
@@ -115,9 +127,12 @@ static void header_write(uint8_t *tcp, const struct flow_tuple *tuple, uint32_t 
     store_be32(tcp + 16, 0);
 }
 
+/* Any segment with ACK pays the debt, unless it had to leave its SACK blocks out. */
 static void sent_note(struct tcp_connection *connection, const struct tcp_send *send,
                       bool sack_left_out)
 {
+    ASSERT(connection != NULL);
+    ASSERT(send != NULL);
     struct stack *stack = connection->stack;
     connection->sent_ns = stack->now_ns;
     stack->counters.tcp_segments_out++;
@@ -177,6 +192,7 @@ bool tcp_segment_send(struct tcp_connection *connection, const struct tcp_send *
 void tcp_segment_answer(struct stack *stack, const struct ip4_packet *received,
                         const struct tcp_answer *answer)
 {
+    ASSERT(stack != NULL);
     ASSERT(received->payload.bytes >= TCP_HEADER_BYTES);
     struct port_frame frame;
     struct tcp_options options = {

@@ -5,6 +5,7 @@
 
 #define MS UINT64_C(1000000)
 
+/* A released stream is dead: using it is a bug of the caller, and stops here. */
 static struct tcp_connection *connection_of(struct stream *stream)
 {
     ASSERT(stream != NULL);
@@ -15,6 +16,7 @@ static struct tcp_connection *connection_of(struct stream *stream)
 
 static struct span stream_tcp_readable(struct stream *stream)
 {
+    ASSERT(stream != NULL);
     struct tcp_connection *connection = connection_of(stream);
     ASSERT(connection->rx_delivered >= connection->rx_consumed);
     return (struct span){
@@ -27,6 +29,7 @@ static struct span stream_tcp_readable(struct stream *stream)
  * small buffer. */
 static bool window_is_worth_telling(const struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     uint32_t edge = connection->rcv_nxt + tcp_receive_window(connection);
     uint32_t growth = edge - connection->rcv_advertised;
     uint32_t half = (uint32_t)(connection->rx.bytes / 2);
@@ -36,6 +39,7 @@ static bool window_is_worth_telling(const struct tcp_connection *connection)
 
 static void stream_tcp_consume(struct stream *stream, size_t bytes)
 {
+    ASSERT(stream != NULL);
     struct tcp_connection *connection = connection_of(stream);
     ASSERT(bytes <= connection->rx_delivered - connection->rx_consumed);
     connection->rx_consumed += bytes;
@@ -51,12 +55,14 @@ static void stream_tcp_consume(struct stream *stream, size_t bytes)
 
 static bool is_writable(const struct tcp_connection *connection)
 {
+    ASSERT(connection != NULL);
     return (connection->state == TCP_ESTABLISHED || connection->state == TCP_CLOSE_WAIT) &&
            !connection->close_asked;
 }
 
 static struct span_mut stream_tcp_writable(struct stream *stream)
 {
+    ASSERT(stream != NULL);
     struct tcp_connection *connection = connection_of(stream);
     if (!is_writable(connection)) {
         return (struct span_mut){0};
@@ -82,6 +88,7 @@ static void stream_tcp_commit(struct stream *stream, size_t bytes)
 
 static void stream_tcp_close(struct stream *stream)
 {
+    ASSERT(stream != NULL);
     struct tcp_connection *connection = connection_of(stream);
     if (connection->close_asked || connection->state == TCP_CLOSED) {
         return;
@@ -104,6 +111,7 @@ static void stream_tcp_close(struct stream *stream)
 
 static void stream_tcp_abort(struct stream *stream)
 {
+    ASSERT(stream != NULL);
     struct tcp_connection *connection = connection_of(stream);
     if (connection->state == TCP_CLOSED) {
         return;
@@ -116,6 +124,7 @@ static void stream_tcp_abort(struct stream *stream)
 
 static void stream_tcp_release(struct stream *stream)
 {
+    ASSERT(stream != NULL);
     struct tcp_connection *connection = connection_of(stream);
     bool unread = connection->rx_delivered != connection->rx_consumed;
     if (connection->state != TCP_CLOSED && (!connection->close_asked || unread)) {

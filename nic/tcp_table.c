@@ -8,6 +8,7 @@
 
 static uint32_t tuple_hash(const struct flow_tuple *tuple)
 {
+    ASSERT(tuple != NULL);
     uint64_t word =
         (uint64_t)tuple->remote_ip4 << 32 | (uint32_t)tuple->remote_port << 16 | tuple->local_port;
     word ^= (uint64_t)tuple->local_ip4 << 7;
@@ -20,6 +21,8 @@ static uint32_t tuple_hash(const struct flow_tuple *tuple)
 
 static bool tuple_is_equal(const struct flow_tuple *a, const struct flow_tuple *b)
 {
+    ASSERT(a != NULL);
+    ASSERT(b != NULL);
     return a->local_port == b->local_port && a->remote_port == b->remote_port &&
            a->remote_ip4 == b->remote_ip4 && a->local_ip4 == b->local_ip4;
 }
@@ -53,6 +56,8 @@ void tcp_table_fini(struct tcp_table *table)
 /* The slot of the tuple, or the free one where it belongs. */
 static uint32_t slot_find(const struct tcp_table *table, const struct flow_tuple *tuple)
 {
+    ASSERT(table != NULL);
+    ASSERT(tuple != NULL);
     uint32_t at = tuple_hash(tuple) & table->mask;
     while (table->slots[at].value != TCP_TABLE_NONE &&
            !tuple_is_equal(&table->slots[at].tuple, tuple)) {

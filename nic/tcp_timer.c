@@ -34,12 +34,14 @@ void tcp_timers_fini(struct tcp_timers *timers)
 
 static void entry_put(struct tcp_timers *timers, uint32_t at, struct tcp_timer_entry entry)
 {
+    ASSERT(timers != NULL);
     timers->heap[at] = entry;
     timers->place[entry.index] = at;
 }
 
 static void sift_up(struct tcp_timers *timers, uint32_t at)
 {
+    ASSERT(timers != NULL);
     struct tcp_timer_entry entry = timers->heap[at];
     while (at > 0 && timers->heap[(at - 1) / 2].deadline_ns > entry.deadline_ns) {
         entry_put(timers, at, timers->heap[(at - 1) / 2]);
@@ -50,6 +52,7 @@ static void sift_up(struct tcp_timers *timers, uint32_t at)
 
 static void sift_down(struct tcp_timers *timers, uint32_t at)
 {
+    ASSERT(timers != NULL);
     struct tcp_timer_entry entry = timers->heap[at];
     for (uint32_t child = 2 * at + 1; child < timers->count; child = 2 * at + 1) {
         if (child + 1 < timers->count &&
@@ -101,6 +104,7 @@ void tcp_timers_cancel(struct tcp_timers *timers, uint32_t index)
 
 uint32_t tcp_timers_pop(struct tcp_timers *timers, uint64_t now_ns)
 {
+    ASSERT(timers != NULL);
     if (LIKELY(tcp_timers_next_ns(timers) > now_ns)) {
         return TCP_TIMER_NONE;
     }

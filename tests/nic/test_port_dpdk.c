@@ -59,7 +59,7 @@ static void test_empty_pool_is_a_verdict_and_not_a_crash(void **state)
 {
     struct nic_config config;
     struct port *port = NULL;
-    static struct port_frame frames[4096];
+    struct port_frame frames[1024];
     uint32_t count = 0;
     config_fill(&config);
     strcpy(config.vdev, "net_ring1");

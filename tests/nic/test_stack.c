@@ -157,24 +157,6 @@ static void test_every_counter_has_a_name_and_a_meaning(void **state)
     }
 }
 
-static void test_frames_for_other_stations_and_short_ones_are_counted(void **state)
-{
-    struct harness h;
-    uint8_t frame[ETHER_FRAME_MIN] = {2, 2, 2};
-    harness_init(&h);
-    harness_start(&h);
-    harness_frame(&h, frame, sizeof(frame));
-    harness_frame(&h, frame, 13);
-    memcpy(frame, h.stack->info->mac, MAC_BYTES);
-    store_be16(frame + 12, ETHER_TYPE_VLAN);
-    harness_frame(&h, frame, sizeof(frame));
-    store_be16(frame + 12, ETHER_TYPE_IP4);
-    harness_frame(&h, frame, 14 + 19);
-    assert_int_equal(2, stack_counters_get(h.stack)->rx_drop_other);
-    assert_int_equal(2, stack_counters_get(h.stack)->rx_drop_short);
-    harness_fini(&h);
-}
-
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -184,7 +166,6 @@ int main(void)
         cmocka_unit_test(test_deadline_is_never_when_nothing_can_happen),
         cmocka_unit_test(test_create_with_a_bad_config_says_why),
         cmocka_unit_test(test_every_counter_has_a_name_and_a_meaning),
-        cmocka_unit_test(test_frames_for_other_stations_and_short_ones_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -206,6 +206,7 @@ static bool run_start(struct run *run)
         .mtu_bytes = 1500,
         .alloc_failure_ppm = short_of ? 50000 : 0,
         .tx_short_ppm = short_of ? 200000 : 0,
+        .segments = chance(run, 60),
         .checksum_offload = chance(run, 30),
     };
     wire_reset(run->wire, &wire_config);

@@ -14,7 +14,7 @@ struct list_frame {
 
 struct buffer {
     bool is_out;
-    uint8_t data[WIRE_FRAME_BYTES];
+    uint8_t data[PORT_SIM_SEND_BYTES + PACKET_HEADER_BYTES_MAX];
 };
 
 struct port {
@@ -57,6 +57,7 @@ void port_sim_reset(struct port *port, const struct port_sim_config *config)
         .mtu_bytes = config->mtu_bytes,
         .tx_ip_sum = config->checksum_offload,
         .tx_tcp_sum = config->checksum_offload,
+        .tso_bytes_max = config->segments && config->checksum_offload ? PORT_SIM_SEND_BYTES : 0,
     };
     memcpy(port->info.mac, mac, MAC_BYTES);
     flow_defaults(&port->info);
@@ -175,7 +176,8 @@ void port_release(struct port *port, uint16_t queue, struct port_frame *frames, 
 bool port_tx_alloc(struct port *port, uint16_t queue, uint32_t bytes, struct port_frame *frame)
 {
     (void)queue;
-    ASSERT(bytes <= port->info.mtu_bytes + ETHER_HEADER_BYTES);
+    ASSERT(bytes <= port->info.mtu_bytes + ETHER_HEADER_BYTES || port->info.tso_bytes_max > 0);
+    ASSERT(bytes <= sizeof(((struct buffer *)NULL)->data));
     bool fails =
         wire_random_below(&port->random, WIRE_PER_MILLION) < port->config.alloc_failure_ppm;
     if (fails || !buffer_take(port, frame)) {
@@ -199,9 +201,10 @@ static void checksums_fill(const struct port_frame *frame)
     }
 }
 
-static void frame_leave(struct port *port, struct port_frame *frame)
+static void frame_leave(struct port *port, const struct port_frame *frame)
 {
     checksums_fill(frame);
+    ASSERT(frame->bytes <= port->info.mtu_bytes + ETHER_HEADER_BYTES);
     struct span bytes = {frame->data, frame->bytes};
     if (port->config.wire != NULL) {
         wire_send(port->config.wire, WIRE_STACK, bytes, port->now_ns);
@@ -210,7 +213,36 @@ static void frame_leave(struct port *port, struct port_frame *frame)
         into->bytes = frame->bytes;
         memcpy(into->data, frame->data, frame->bytes);
     }
-    buffer_give(port, frame);
+}
+
+/* Cuts a large send as a device does: lengths, sequence numbers, and PSH and FIN on the last. The
+ * pseudo header sum comes without the length and gets each segment's own. */
+static void frame_cut(struct port *port, const struct port_frame *frame)
+{
+    uint32_t header_bytes = ETHER_HEADER_BYTES + IP4_HEADER_BYTES + frame->l4_header_bytes;
+    uint32_t left = frame->bytes - header_bytes;
+    const uint8_t *from = frame->data + header_bytes;
+    uint32_t seq = load_be32(frame->data + 38);
+    uint32_t sum = load_be16(frame->data + 50);
+    uint8_t flags = frame->data[47];
+    ASSERT(frame->mss_bytes > 0);
+    while (left > 0) {
+        uint8_t piece[WIRE_FRAME_BYTES];
+        uint32_t bytes = left < frame->mss_bytes ? left : frame->mss_bytes;
+        uint32_t l4_bytes = frame->l4_header_bytes + bytes;
+        memcpy(piece, frame->data, header_bytes);
+        memcpy(piece + header_bytes, from, bytes);
+        store_be16(piece + 16, (uint16_t)(IP4_HEADER_BYTES + l4_bytes));
+        store_be32(piece + 38, seq);
+        piece[47] = bytes == left ? flags : flags & ~(TCP_PSH | TCP_FIN);
+        store_be16(piece + 50, (uint16_t)((sum + l4_bytes) + ((sum + l4_bytes) >> 16)));
+        struct port_frame one = {
+            .data = piece, .bytes = header_bytes + bytes, .flags = frame->flags};
+        frame_leave(port, &one);
+        seq += bytes;
+        from += bytes;
+        left -= bytes;
+    }
 }
 
 uint32_t port_tx(struct port *port, uint16_t queue, struct port_frame *frames, uint32_t count)
@@ -221,7 +253,12 @@ uint32_t port_tx(struct port *port, uint16_t queue, struct port_frame *frames, u
         count = (uint32_t)wire_random_below(&port->random, count + 1);
     }
     for (uint32_t i = 0; i < count; i++) {
-        frame_leave(port, &frames[i]);
+        if ((frames[i].flags & PORT_TX_SEGMENT) != 0) {
+            frame_cut(port, &frames[i]);
+        } else {
+            frame_leave(port, &frames[i]);
+        }
+        buffer_give(port, &frames[i]);
     }
     return count;
 }

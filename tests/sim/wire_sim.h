@@ -10,6 +10,7 @@
 
 #define PORT_SIM_BUFFER_COUNT 512
 #define PORT_SIM_LIST_MAX     512
+#define PORT_SIM_SEND_BYTES   12000 /* payload of a frame that the port cuts */
 
 struct port_sim_config {
     struct wire *wire; /* NULL: use port_sim_feed and port_sim_take */
@@ -17,6 +18,7 @@ struct port_sim_config {
     uint32_t mtu_bytes;
     uint32_t alloc_failure_ppm;
     uint32_t tx_short_ppm;
+    bool segments;         /* cuts PORT_TX_SEGMENT frames, as a device does; needs the next */
     bool checksum_offload; /* fills checksums in port_tx, as a device does */
     uint16_t queue_count;  /* 0 counts as 1; only queue 0 moves frames */
 };
