@@ -451,7 +451,8 @@ static uint32_t send_fetch(struct kafka_fetch *fetch, struct kafka_connection *c
     return 1;
 }
 
-/* Lets sources whose leader moved leave the request that is in flight to the old one. */
+/* Lets sources whose leader moved leave the request that is in flight to the old one; news of a
+ * leader also ends a back-off, for that is what it waited for. */
 static void follow_leaders(struct kafka_fetch *fetch)
 {
     if (fetch->metadata_seen == fetch->core->metadata.change_count) {
@@ -460,11 +461,13 @@ static void follow_leaders(struct kafka_fetch *fetch)
     fetch->metadata_seen = fetch->core->metadata.change_count;
     for (uint32_t i = 0; i < fetch->source_end; i++) {
         struct kafka_source *source = &fetch->sources[i];
-        if (source->state == KAFKA_SOURCE_UNUSED || source->requested_on == KAFKA_NO_CONNECTION) {
+        if (source->state == KAFKA_SOURCE_UNUSED) {
             continue;
         }
+        source->retry_at_ns = source->retry_at_ns == UINT64_MAX ? UINT64_MAX : 0;
         int32_t leader = kafka_fetch_leader(fetch, source);
-        if (leader >= 0 && (uint32_t)leader != kafka_core_broker_of(source->requested_on)) {
+        if (source->requested_on != KAFKA_NO_CONNECTION && leader >= 0 &&
+            (uint32_t)leader != kafka_core_broker_of(source->requested_on)) {
             source->requested_on = KAFKA_NO_CONNECTION;
         }
     }
@@ -491,8 +494,32 @@ static uint32_t send_fetches(struct kafka_fetch *fetch, uint64_t now_ns)
     return work;
 }
 
+/* The invariants of one source; slow builds only. */
+static bool source_is_sound(const struct kafka_fetch *fetch, uint32_t source_index)
+{
+    const struct kafka_source *source = &fetch->sources[source_index];
+    if (source->state == KAFKA_SOURCE_UNUSED) {
+        return true;
+    }
+    ASSERT(*source_slot(fetch, source->assignment.topic_index, source->assignment.partition) ==
+           (int32_t)source_index);
+    ASSERT(source->state != KAFKA_SOURCE_READING || source->fetch_offset >= source->position);
+    ASSERT((source->state == KAFKA_SOURCE_STARTING) == (source->query != KAFKA_QUERY_NONE));
+    if (source->state != KAFKA_SOURCE_READING) {
+        ASSERT(source->requested_on == KAFKA_NO_CONNECTION);
+        ASSERT(source->decode_on == KAFKA_NO_CONNECTION);
+    }
+    if (source->decode_on != KAFKA_NO_CONNECTION) {
+        ASSERT(fetch->holds[kafka_core_broker_of(source->decode_on)].is_held);
+    }
+    return true;
+}
+
 uint32_t kafka_fetch_poll(struct kafka_fetch *fetch, uint64_t now_ns)
 {
+    for (uint32_t i = 0; i < fetch->source_end; i++) {
+        ASSERT_SLOW(source_is_sound(fetch, i));
+    }
     ASSERT(now_ns >= fetch->now_ns);
     fetch->now_ns = now_ns;
     if (fetch->source_end == 0) {

@@ -435,13 +435,67 @@ static bool has_work(const struct kafka_produce *produce, uint32_t broker)
     return false;
 }
 
+/* News of a leader ends the back-off: that is what it waited for. */
+static void follow_leaders(struct kafka_produce *produce)
+{
+    if (produce->metadata_seen == produce->core->metadata.change_count) {
+        return;
+    }
+    produce->metadata_seen = produce->core->metadata.change_count;
+    for (uint32_t i = 0; i < produce->sink_count; i++) {
+        produce->sinks[i].retry_at_ns = 0;
+    }
+}
+
+/* Invariants 2 to 4 of one sink, and its share of the sums; slow builds only. */
+static bool sink_is_sound(const struct kafka_produce *produce, const struct kafka_sink *sink)
+{
+    uint32_t batches = 0;
+    uint32_t in_flight = 0;
+    bool has_sequence = false;
+    uint32_t sequence = 0;
+    for (uint32_t i = sink->head; i != KAFKA_NO_BATCH; i = produce->batches[i].next) {
+        const struct kafka_out_batch *batch = &produce->batches[i];
+        ASSERT(batch->state != KAFKA_OUT_FREE);
+        ASSERT(batch->state == KAFKA_OUT_SEALED || i == sink->tail);
+        ASSERT(!batch->is_in_flight || batch->state == KAFKA_OUT_SEALED);
+        ASSERT(!(batch->is_in_flight && batch->is_acked));
+        if (batch->state == KAFKA_OUT_SEALED && !batch->is_acked) {
+            ASSERT(!has_sequence || (uint32_t)batch->base_sequence == sequence);
+            sequence = (uint32_t)batch->base_sequence;
+            has_sequence = true;
+        }
+        sequence = (sequence + (uint32_t)batch->builder.record_count) & INT32_MAX;
+        batches++;
+        in_flight += batch->is_in_flight;
+    }
+    ASSERT(batches == sink->batch_count);
+    ASSERT(in_flight == sink->in_flight_count);
+    ASSERT(in_flight <= KAFKA_DUPLICATE_WINDOW);
+    return (sink->head == KAFKA_NO_BATCH) == (sink->tail == KAFKA_NO_BATCH);
+}
+
+static bool is_sound(const struct kafka_produce *produce)
+{
+    uint64_t pending = 0;
+    for (uint32_t i = 0; i < produce->sink_count; i++) {
+        const struct kafka_sink *sink = &produce->sinks[i];
+        ASSERT(sink_is_sound(produce, sink));
+        ASSERT(sink->acked_count + sink->lost_count <= sink->appended_count);
+        pending += sink->appended_count - sink->acked_count - sink->lost_count;
+    }
+    return pending == produce->pending_count;
+}
+
 uint32_t kafka_produce_poll(struct kafka_produce *produce, uint64_t now_ns)
 {
+    ASSERT_SLOW(is_sound(produce));
     struct kafka_core *core = produce->core;
     produce->now_ns = now_ns;
     if (produce->sink_count == 0) {
         return 0;
     }
+    follow_leaders(produce);
     if (produce->state != KAFKA_PRODUCER_READY) {
         return kafka_produce_poll_id(produce);
     }

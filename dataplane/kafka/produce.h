@@ -112,6 +112,7 @@ struct kafka_produce {
     uint32_t unsent_count;  /* batches with records that are neither in flight nor acked */
     uint32_t flight_count;  /* batches in flight */
     uint64_t pending_count; /* records neither acked nor lost */
+    uint32_t metadata_seen; /* change_count at the last look at leaders */
     uint64_t now_ns;
 };
 

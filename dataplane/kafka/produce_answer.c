@@ -130,9 +130,11 @@ static bool has_older(const struct kafka_produce *produce, const struct kafka_si
 
 static void recover(struct kafka_produce *produce, struct kafka_sink *sink, int16_t code)
 {
+    if (!sink->is_recovering) { /* what was in flight behind a failure fails with it: once */
+        sink->fail_count++;
+        sink->retry_at_ns = kafka_core_retry_at(produce->core, sink->fail_count, produce->now_ns);
+    }
     sink->is_recovering = true;
-    sink->fail_count++;
-    sink->retry_at_ns = kafka_core_retry_at(produce->core, sink->fail_count, produce->now_ns);
     if (kafka_error_wants_metadata(code)) {
         kafka_core_want_metadata(produce->core);
     }

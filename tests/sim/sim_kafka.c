@@ -47,6 +47,7 @@ struct world {
     uint64_t now_ns;
     size_t filler_max;
     uint8_t noise[65536]; /* what no codec shrinks */
+    uint8_t value[65536]; /* of the record being made */
     size_t oversize;
     char failure[256];
 };
@@ -217,7 +218,7 @@ static void make_load(struct world *world)
 /* A record of the produced load: its id, then filler that no codec shrinks. */
 static void produce_one(struct world *world, struct sink_model *sink)
 {
-    static uint8_t value[65536];
+    uint8_t *value = world->value;
     size_t bytes = 4 + draw(world, 60);
     if (draw(world, 20) == 0) {
         bytes = 4 + draw(world, world->filler_max);
@@ -226,7 +227,7 @@ static void produce_one(struct world *world, struct sink_model *sink)
     bytes = is_oversize ? world->oversize : bytes;
     store_be32(value, sink->next_id);
     size_t from = draw(world, 1000);
-    ASSERT(bytes <= sizeof(value) - 1000);
+    ASSERT(bytes <= sizeof(world->value) - 1000);
     memcpy(value + 4, world->noise + from, bytes - 4);
     if (!is_oversize) {
         memset(value + 4, 7, (bytes - 4) / 3);
@@ -418,12 +419,13 @@ static void expand(struct span in, struct bytes *out)
     LZ4F_dctx *context;
     size_t code = LZ4F_createDecompressionContext(&context, LZ4F_VERSION);
     ASSERT(!LZ4F_isError(code));
-    static uint8_t plain[1 << 18];
-    size_t plain_bytes = sizeof(plain);
+    size_t plain_bytes = 1 << 18;
+    uint8_t *plain = malloc(plain_bytes);
     size_t in_bytes = in.bytes;
     code = LZ4F_decompress(context, plain, &plain_bytes, in.data, &in_bytes, NULL);
     ASSERT(code == 0 && in_bytes == in.bytes);
     bytes_put(out, plain, plain_bytes);
+    free(plain);
     (void)LZ4F_freeDecompressionContext(context);
 }
 
