@@ -643,14 +643,19 @@ void list_prefetch(const struct heap *heap, const struct list_head *head)
     }
 }
 
-/* The item and its place, which stand apart in the chunk. */
+/* The item and its place, which stand apart in the chunk. Items have about one length, so the place
+ * need not be read to guess where the item is; in a small chunk it is next to the head. */
 static void item_prefetch(const struct chunk *chunk, uint32_t index)
 {
-    __builtin_prefetch((const uint8_t *)chunk + chunk->bytes - (index + 1U) * PLACE_BYTES, 1);
-    /* Items have about one length, so the place need not be read to guess where the item is. */
-    const uint32_t items = chunk->end == 0 ? 1 : chunk->end;
-    const uint32_t mean = (chunk->used - (uint32_t)sizeof(*chunk)) / items;
-    __builtin_prefetch((const uint8_t *)chunk + sizeof(*chunk) + index * mean, 1);
+    const uint8_t *at = (const uint8_t *)chunk;
+    __builtin_prefetch(at + chunk->bytes - (index + 1U) * PLACE_BYTES, 1);
+    if (index >= chunk->end) {
+        __builtin_prefetch(at + chunk->used, 1);
+    } else if (chunk->used > 2 * CACHE_LINE_BYTES) {
+        __builtin_prefetch(at + (uint32_t)chunk->used * index / chunk->end, 1);
+    } else {
+        __builtin_prefetch(at + CACHE_LINE_BYTES, 1);
+    }
 }
 
 void list_prefetch_items(const struct heap *heap, const struct list_head *head)

@@ -90,6 +90,7 @@ static int call_prepare(struct accumulator_set *set, struct accumulator *self,
                          function_names[call->function], type_print(&call->argument_type, printed));
     }
     ASSERT((self->ops->bytes & 7) == 0);
+    self->result_words = type_is_text(&call->result_type) ? 0 : type_slot_count(&call->result_type);
     self->column = ACCUMULATOR_NONE;
     if (call->argument != AGGREGATE_COLUMN_NONE) {
         ASSERT(call->argument < layout->column_count);
@@ -445,16 +446,35 @@ bool accumulators_result(struct accumulator_set *set, uint32_t call,
     return self->ops->result(self, state, state->value + self->offset, out);
 }
 
+/* Sets a column that is no text, without looking at its type again. */
+static inline void words_set(struct row_writer *writer, uint32_t column, const struct value *value,
+                             uint32_t words)
+{
+    ASSERT_SLOW(words == type_slot_count(&writer->layout->types[column]));
+    uint64_t *slot = &writer->row->words[writer->layout->slots[column]];
+    memcpy(slot, &value->i64, sizeof(*slot));
+    if (words == 2) {
+        memcpy(slot + 1, (const uint8_t *)&value->i64 + sizeof(*slot), sizeof(*slot));
+    }
+    writer->row->words[column >> 6] &= ~(UINT64_C(1) << (column & 63));
+}
+
 uint32_t accumulators_store(struct accumulator_set *set, const struct accumulator_state *state,
                             struct row_writer *writer, uint32_t first_column, uint32_t *next)
 {
     ASSERT(first_column + set->call_count <= writer->layout->column_count);
     for (; *next < set->call_count; (*next)++) {
-        struct value value;
-        if (!accumulators_result(set, *next, state, &value)) {
+        const struct accumulator *self = &set->calls[*next];
+        struct value value = {.is_null = true};
+        if (!self->ops->result(self, state, state->value + self->offset, &value)) {
             return UINT32_MAX;
         }
-        if (!row_set_value(writer, first_column + *next, &value)) {
+        if (value.is_null) {
+            continue;
+        }
+        if (self->result_words != 0) {
+            words_set(writer, first_column + *next, &value, self->result_words);
+        } else if (!row_set_text(writer, first_column + *next, value.text)) {
             return (uint32_t)value.text.bytes;
         }
     }

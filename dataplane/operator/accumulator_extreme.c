@@ -345,20 +345,6 @@ static int candidate_compare(const struct accumulator *self, const struct accumu
     return wants_max(self) ? order : -order;
 }
 
-/* Removes from cursor towards the front what the newcomer beats. */
-static void candidates_shed(const struct accumulator *self, const struct accumulator_state *state,
-                            struct list_head *head, const void *datum)
-{
-    struct list_cursor cursor;
-    while (list_last(state->heap, head, &cursor)) {
-        const struct list_item item = list_item(state->heap, &cursor);
-        if (candidate_compare(self, state, &item, datum) >= 0) {
-            return;
-        }
-        list_remove(state->heap, head, &cursor);
-    }
-}
-
 /* A row that comes out of order (on-arrival OVER): it is a candidate unless a later one is as good,
  * and it beats those in front of it. */
 static bool candidate_insert(const struct accumulator *self, const struct accumulator_state *state,
@@ -387,16 +373,22 @@ static bool candidate_insert(const struct accumulator *self, const struct accumu
     return list_insert(state->heap, head, state->order, accumulator_span(self, datum));
 }
 
+/* In order, the newcomer goes to the end and removes the candidates that it beats. */
 static bool sliding_add(const struct accumulator *self, const struct accumulator_state *state,
                         void *at, const void *datum)
 {
     struct list_head *head = at;
     struct list_cursor cursor;
-    if (list_last(state->heap, head, &cursor) &&
-        list_item(state->heap, &cursor).order > state->order) {
-        return candidate_insert(self, state, head, datum);
+    while (list_last(state->heap, head, &cursor)) {
+        const struct list_item item = list_item(state->heap, &cursor);
+        if (item.order > state->order) {
+            return candidate_insert(self, state, head, datum);
+        }
+        if (candidate_compare(self, state, &item, datum) >= 0) {
+            break;
+        }
+        list_remove(state->heap, head, &cursor);
     }
-    candidates_shed(self, state, head, datum);
     return list_insert(state->heap, head, state->order, accumulator_span(self, datum));
 }
 

@@ -37,7 +37,8 @@ struct accumulator {
     uint32_t word;
     uint32_t filter; /* column, or ACCUMULATOR_NONE */
     uint32_t filter_word;
-    uint32_t datum_bytes; /* 8 or 16; 0 for text */
+    uint32_t datum_bytes;  /* 8 or 16; 0 for text */
+    uint32_t result_words; /* 1 or 2; 0 for text */
     enum accumulator_mode mode;
     bool is_over;
     bool is_shared;   /* an earlier call keeps this state */
@@ -107,6 +108,8 @@ bool accumulator_blob(const struct accumulator *self, const struct accumulator_s
 bool accumulator_blob_set(const struct accumulator_state *state, uint64_t *blob,
                           struct span content);
 
+/* Load values from state and rows, which are 8-byte aligned only.
+ * threads  any */
 static inline int64_t load_i64(const void *from)
 {
     int64_t value;
@@ -114,6 +117,7 @@ static inline int64_t load_i64(const void *from)
     return value;
 }
 
+/* As load_i64. */
 static inline double load_f64(const void *from)
 {
     double value;
@@ -121,6 +125,7 @@ static inline double load_f64(const void *from)
     return value;
 }
 
+/* As load_i64. */
 static inline float load_f32(const void *from)
 {
     float value;
@@ -128,7 +133,7 @@ static inline float load_f32(const void *from)
     return value;
 }
 
-/* State and rows are 8-byte aligned only, less than __int128 wants. */
+/* As load_i64; __int128 wants more alignment than there is. */
 static inline __int128 load_i128(const void *from)
 {
     __int128 value;

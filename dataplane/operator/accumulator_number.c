@@ -351,34 +351,59 @@ static bool sum_decimal_result(const struct accumulator *self,
     return true;
 }
 
-/* Divides HALF_UP and scales up by 10^digits; false past 38 digits. */
-static bool divide_scaled(__int128 sum, int64_t count, uint32_t digits, __int128 *out)
+#define SCALE_FAST_MAX 6
+
+/* The common case of divide_scaled: all within 64 bits, one machine division.
+ * returns  false when the numbers are too large for it */
+static bool divide_fast(uint64_t of, uint64_t by, uint32_t digits, uint64_t *out)
 {
-    const bool negative = (sum < 0) != (count < 0);
-    const unsigned __int128 by = count < 0 ? -(uint64_t)count : (uint64_t)count;
-    const unsigned __int128 of = sum < 0 ? -(unsigned __int128)sum : (unsigned __int128)sum;
-    unsigned __int128 quotient = 0;
-    unsigned __int128 rest = 0;
-    if (of >> 64 == 0) { /* the common case, in one machine division */
-        quotient = (uint64_t)of / (uint64_t)by;
-        rest = (uint64_t)of % (uint64_t)by;
-    } else {
-        quotient = of / by;
-        rest = of % by;
+    static const uint64_t powers[SCALE_FAST_MAX + 1] = {1, 10, 100, 1000, 10000, 100000, 1000000};
+    uint64_t scaled;
+    if (digits > SCALE_FAST_MAX || __builtin_mul_overflow(of, powers[digits], &scaled) ||
+        scaled > UINT64_MAX / 2 || by > UINT64_MAX / 4) {
+        return false;
     }
+    *out = scaled / by;
+    *out += (scaled - *out * by) * 2 >= by;
+    return true;
+}
+
+/* Divides digit by digit, so that the scaled sum need not fit 128 bits.
+ * returns  false past 38 digits */
+static bool divide_long(unsigned __int128 of, uint64_t by, uint32_t digits, unsigned __int128 *out)
+{
     const unsigned __int128 limit = (unsigned __int128)decimal_max();
+    unsigned __int128 quotient = of / by;
+    unsigned __int128 rest = of % by;
     for (uint32_t i = 0; i < digits; i++) {
         if (quotient > limit / 10) {
             return false;
         }
-        rest *= 10; /* below 10 * 2^63 */
-        const unsigned __int128 digit = rest >> 64 == 0 ? (uint64_t)rest / (uint64_t)by : rest / by;
+        rest *= 10; /* below 10 * 2^64 */
+        const unsigned __int128 digit = rest / by;
         quotient = quotient * 10 + digit;
         rest -= digit * by;
     }
-    quotient += rest * 2 >= by;
+    *out = quotient + (rest * 2 >= by);
+    return *out <= limit;
+}
+
+/* Divides HALF_UP and scales up by 10^digits; false past 38 digits. */
+static bool divide_scaled(__int128 sum, int64_t count, uint32_t digits, __int128 *out)
+{
+    ASSERT(count != 0);
+    const bool negative = (sum < 0) != (count < 0);
+    const uint64_t by = count < 0 ? -(uint64_t)count : (uint64_t)count;
+    const unsigned __int128 of = sum < 0 ? -(unsigned __int128)sum : (unsigned __int128)sum;
+    uint64_t fast;
+    unsigned __int128 quotient;
+    if (of >> 64 == 0 && divide_fast((uint64_t)of, by, digits, &fast)) {
+        quotient = fast;
+    } else if (!divide_long(of, by, digits, &quotient)) {
+        return false;
+    }
     *out = negative ? -(__int128)quotient : (__int128)quotient;
-    return quotient <= limit;
+    return true;
 }
 
 static bool average_decimal_result(const struct accumulator *self,

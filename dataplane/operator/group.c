@@ -284,6 +284,7 @@ static enum operator_verdict group_process(struct operator* base, uint32_t input
     const struct row *rows[PARCEL_ROWS_MAX];
     const uint32_t count = parcel_rows(parcel, rows);
     self->context->counters[OPERATOR_ROWS_IN] += count;
+    operator_tidy(self->context);
     for (uint32_t first = 0; first < count;) {
         const uint32_t filled = keyer_fill(self->keyer, self->groups, rows + first, count - first);
         if (filled == 0) {

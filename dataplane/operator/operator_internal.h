@@ -9,6 +9,7 @@
 #include "state/table.h"
 
 #define OPERATOR_NAME_BYTES 56
+#define OPERATOR_TIDY_PAGES 16 /* per call; a parcel's rows release fewer but in rare cases */
 #define OPERATOR_ROW_BYTES  (UINT32_C(16) << 20) /* the longest row that state can hold */
 
 extern const struct operator_ops calc_ops;
@@ -29,6 +30,15 @@ enum operator_verdict operator_fail_full(struct operator_context *context) __att
 
 /* Fails the job because a row fits no parcel. */
 enum operator_verdict operator_fail_row(struct operator_context *context) __attribute__((cold));
+
+/* Gives back a few pages of long blobs that were released, if there are any.
+ * threads  owning lane only */
+static inline void operator_tidy(struct operator_context *context)
+{
+    if (UNLIKELY(context->heap->counters.blob_pages_queued != 0)) {
+        (void)heap_poll(context->heap, OPERATOR_TIDY_PAGES);
+    }
+}
 
 /* Reserves bytes that an operator works with inside of one call; the first page is touched.
  * returns  NULL when the process is out of memory; freed by free

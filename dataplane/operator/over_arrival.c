@@ -95,7 +95,9 @@ static enum operator_verdict range_in_order(struct over *self, struct accumulato
     const int64_t time_ms = over_time(row);
     const int64_t start_ms = time_minus(time_ms, self->plan->preceding);
     struct list_item item;
+    bool left = false;
     while (list_mark_pass(heap, frame, 0, start_ms, &item)) {
+        left = true;
         state->order = item.order;
         if (!accumulators_retract(self->set, state, over_unpack(self, &item))) {
             return operator_fail_full(self->context);
@@ -103,7 +105,9 @@ static enum operator_verdict range_in_order(struct over *self, struct accumulato
     }
     over_key(state)->last_ms = time_ms;
     state->order = time_ms;
-    range_drop(self, state);
+    if (left) {
+        range_drop(self, state);
+    }
     if (!list_insert(heap, frame, time_ms, content) ||
         !accumulators_add(self->set, state, over_row(content))) {
         return operator_fail_full(self->context);

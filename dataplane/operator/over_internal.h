@@ -99,16 +99,19 @@ static inline int64_t over_time(const struct row *row)
     return row->time_ms == ROW_TIME_NONE ? 0 : row->time_ms;
 }
 
+/* The operator's front of a state. */
 static inline struct over_key *over_key(const struct accumulator_state *state)
 {
     return (struct over_key *)(void *)state->value;
 }
 
+/* The list of whole rows that wait. */
 static inline struct list_head *over_pending(const struct accumulator_state *state)
 {
     return (struct list_head *)(void *)over_key(state)->pending;
 }
 
+/* The list of packed rows. */
 static inline struct list_head *over_frame_list(const struct accumulator_state *state)
 {
     return (struct list_head *)(void *)over_key(state)->frame;

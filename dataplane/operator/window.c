@@ -285,6 +285,7 @@ static enum operator_verdict window_process(struct operator* base, uint32_t inpu
     const struct row *rows[PARCEL_ROWS_MAX];
     const uint32_t count = parcel_rows(parcel, rows);
     self->context->counters[OPERATOR_ROWS_IN] += count;
+    operator_tidy(self->context);
     for (uint32_t i = 0; i < count; i++) {
         if (!slice_of(self, rows[i], &self->slices[i])) {
             return operator_fail(self->context, "RowTime field should not be null, please convert "

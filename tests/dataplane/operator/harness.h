@@ -30,17 +30,25 @@ struct harness {
     uint32_t line_count;
 };
 
-/* Types by short names. */
+/* Makes a nullable type; text is of any length. */
 struct type type_of(enum type_kind kind);
+
+/* Makes a nullable DECIMAL. */
 struct type type_decimal(uint8_t precision, uint8_t scale);
 
-/* Values of rows. */
+/* A NULL. */
 struct value v_null(void);
+/* A value that is an int64_t in its slot. */
 struct value v_int(int64_t value);
+/* A DOUBLE. */
 struct value v_double(double value);
+/* A FLOAT. */
 struct value v_float(float value);
+/* Text, borrowed. */
 struct value v_text(const char *text);
+/* A TIMESTAMP by its milliseconds. */
 struct value v_time(int64_t ms);
+/* A DECIMAL of more than 18 digits, unscaled. */
 struct value v_wide(int64_t value);
 
 /* Makes a call; argument AGGREGATE_COLUMN_NONE for COUNT(*). */
@@ -54,6 +62,7 @@ struct harness *harness_create(const struct type *input, uint32_t input_count,
 
 /* Opens the operator of harness->node; the test fails when that fails. */
 void harness_open(struct harness *harness);
+/* Closes it, checks the arena and frees all. */
 void harness_destroy(struct harness *harness);
 
 /* Adds a row to the parcel being filled. */
@@ -75,6 +84,7 @@ void harness_expect(struct harness *harness, const char *const *lines, uint32_t 
 /* As harness_expect, without regard to order. */
 void harness_expect_sorted(struct harness *harness, const char *const *lines, uint32_t count);
 
+/* Forgets the lines so far. */
 void harness_forget(struct harness *harness);
 
 #define EXPECT(harness, ...)                                                                       \
