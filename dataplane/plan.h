@@ -211,7 +211,12 @@ struct plan_window {
      * aggregate): rows belong to exactly the window that ends at this column. NONE: assign. */
     uint32_t window_end_column;
     bool input_updates;
+    /* Windows that end before 1970 are answered. Flink's windows by table function lose them (its
+     * local phase does not flush so early); GROUP BY TUMBLE(…) and ONE_PHASE keep them. */
+    bool keeps_before_epoch;
 };
+
+#define PLAN_WINDOW_END_NONE UINT32_MAX
 
 /* Rows of the key up to the current one, by event time. Output: input columns, then the calls. */
 struct plan_over {
@@ -229,6 +234,13 @@ enum plan_connector {
     PLAN_CONNECTOR_UPSERT_KAFKA,
     PLAN_CONNECTOR_PRINT,
     PLAN_CONNECTOR_BLACKHOLE,
+};
+
+/* Which partition a written record goes to. */
+enum plan_partitioner {
+    PLAN_PARTITIONER_DEFAULT = 0, /* by key where there is one, else the client's choice */
+    PLAN_PARTITIONER_FIXED,       /* one partition per lane */
+    PLAN_PARTITIONER_ROUND_ROBIN,
 };
 
 /* One member of what a sink writes. */
@@ -256,6 +268,10 @@ struct plan_sink {
     uint32_t not_null_count;
     bool not_null_drop;           /* table.exec.sink.not-null-enforcer = DROP */
     bool trim_pad;                /* table.exec.sink.type-length-enforcer = TRIM_PAD */
+    enum plan_partitioner partitioner;
+    /* An upsert sink whose input carries -U: true when each -U is followed by the +U of its key,
+     * so that -U need not be written; false: -U is a deletion (a row left a filter). */
+    bool drop_update_before;
     const char *print_identifier; /* print: print-identifier, or NULL */
     bool print_to_stderr;
 };

@@ -93,23 +93,18 @@ static int bind_is_null(struct binding *binding, const struct expr **out)
     return 0;
 }
 
-static bool is_text_literal(const struct expr *expr)
-{
-    return type_is_characters(&expr->type);
-}
-
 /* Brings numbers that meet in a comparison to forms that compare without loss. */
 static void meet_numbers(struct binding *binding)
 {
     const struct type *a = &binding->arguments[0]->type;
     const struct type *b = &binding->arguments[1]->type;
     struct type to;
-    if (a->kind == TYPE_DOUBLE || b->kind == TYPE_DOUBLE ||
-        (type_is_approximate(a) && b->kind == TYPE_DECIMAL) ||
-        (type_is_approximate(b) && a->kind == TYPE_DECIMAL)) {
+    if (type_is_approximate(a) || type_is_approximate(b)) {
+        /* Two FLOATs compare as they are; whatever else is exact in DOUBLE or goes there. */
+        if (a->kind == b->kind) {
+            return;
+        }
         to = type_of_kind(TYPE_DOUBLE, true);
-    } else if (a->kind == TYPE_FLOAT || b->kind == TYPE_FLOAT) {
-        to = type_of_kind(TYPE_FLOAT, true);
     } else if (a->kind == TYPE_DECIMAL || b->kind == TYPE_DECIMAL) {
         /* Decimals compare by value across scales. */
         for (uint32_t i = 0; i < 2; i++) {
@@ -123,6 +118,29 @@ static void meet_numbers(struct binding *binding)
     for (uint32_t i = 0; i < 2; i++) {
         binding->arguments[i] = make_cast(binding, binding->arguments[i], &to);
     }
+}
+
+/* Text meets a time by being read as one, a truth value by that being written. */
+static int meet_text(struct binding *binding, uint32_t text)
+{
+    const struct type *other = &binding->arguments[1 - text]->type;
+    const struct type string = type_varchar(TYPE_LENGTH_MAX, true);
+    if (type_is_time(other)) {
+        binding->arguments[text] = make_cast(binding, binding->arguments[text], other);
+        return 0;
+    }
+    if (other->kind == TYPE_BOOLEAN) {
+        binding->arguments[1 - text] = make_cast(binding, binding->arguments[1 - text], &string);
+        return 0;
+    }
+    if (type_is_number(other)) {
+        char names[2][TYPE_PRINT_BYTES];
+        return binding_fail(binding, -EINVAL,
+                            "implicit type conversion between %s and %s is not supported now",
+                            type_print(&binding->arguments[0]->type, names[0]),
+                            type_print(&binding->arguments[1]->type, names[1]));
+    }
+    return binding_mismatch(binding);
 }
 
 /* Makes two arguments comparable. */
@@ -142,14 +160,9 @@ static int meet(struct binding *binding)
         type_is_characters(&a->type) == type_is_characters(&b->type)) {
         return 0;
     }
-    const bool text_left = is_text_literal(a);
-    if (text_left != is_text_literal(b)) {
-        const struct type *other = text_left ? &b->type : &a->type;
-        if (!type_is_time(other) && !type_is_number(other) && other->kind != TYPE_BOOLEAN) {
-            return binding_mismatch(binding);
-        }
-        binding->arguments[text_left ? 0 : 1] = make_cast(binding, text_left ? a : b, other);
-        return 0;
+    const bool text_left = type_is_characters(&a->type);
+    if (text_left != type_is_characters(&b->type)) {
+        return meet_text(binding, text_left ? 0 : 1);
     }
     const bool instant = a->type.kind == TYPE_TIMESTAMP_LTZ || b->type.kind == TYPE_TIMESTAMP_LTZ;
     const bool wall = a->type.kind == TYPE_TIMESTAMP || b->type.kind == TYPE_TIMESTAMP;

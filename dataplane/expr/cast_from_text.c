@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CAST from text to numbers and truth values, by Flink's rules and not by a grammar common to all:
  * whole numbers drop blanks, take a sign and cut a fraction; decimals take exponents; floats take
- * Java's grammar. A single letter that is neither digit nor minus is a DECIMAL of 0 there. */
+ * Java's grammar. A single letter that is neither digit nor sign is a DECIMAL of 0 there. */
 #include "dataplane/expr/cast_internal.h"
 #include "dataplane/expr/decimal_internal.h"
 #include "dataplane/expr/text_number.h"
@@ -102,11 +102,11 @@ static void to_f32(struct kernel_run *run)
     });
 }
 
-/* A single character that is no digit and no minus reads as 0 where the type is narrow. */
+/* A single character that is no digit and no sign reads as 0 where the type is narrow. */
 static bool reads_as_zero(struct span text, const struct type *type)
 {
     return text.bytes == 1 && type->precision <= TYPE_DECIMAL_NARROW_MAX && text.data[0] != '-' &&
-           (text.data[0] < '0' || text.data[0] > '9');
+           text.data[0] != '+' && (text.data[0] < '0' || text.data[0] > '9');
 }
 
 static void to_decimal(struct kernel_run *run)

@@ -31,12 +31,24 @@ static void put_word(struct kernel_run *run, uint32_t i, const char *word)
         KERNEL_ROWS(run, { put(run, i, form, print); });                                           \
     }
 
+/* HH:mm:ss; with a precision at least one digit of the fraction, then as many as are not 0. */
+static uint32_t print_time(int64_t ms, uint8_t precision, char *into)
+{
+    char whole[TIME_TEXT_BYTES];
+    uint32_t bytes = time_print(floor_modulo(ms, MS_PER_DAY), precision < 3 ? precision : 3, whole);
+    while (precision > 0 && whole[bytes - 1] == '0' && whole[bytes - 2] != '.') {
+        bytes--;
+    }
+    memcpy(into, whole, bytes);
+    return bytes;
+}
+
 TO_TEXT(from_integer, integer_print(in->i64[i], form))
 TO_TEXT(from_f32, float_print(in->f32[i], form))
 TO_TEXT(from_f64, double_print(in->f64[i], form))
 TO_TEXT(from_decimal, decimal_print(decimal_load(in, i), in->type.scale, form))
 TO_TEXT(from_date, date_print(in->i64[i], false, form))
-TO_TEXT(from_time, time_print(floor_modulo(in->i64[i], MS_PER_DAY), in->type.precision, form))
+TO_TEXT(from_time, print_time(in->i64[i], in->type.precision, form))
 
 static void from_boolean(struct kernel_run *run)
 {

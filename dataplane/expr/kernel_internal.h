@@ -139,4 +139,19 @@ int logic_kernel(const struct kernel_call *call, struct kernel_choice *out, stru
 int compare_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);
 int number_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);
 int decimal_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);
+int number_round_kernel(const struct kernel_call *call, struct kernel_choice *out,
+                        struct error *error);
+int math_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);
+int time_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);
+int time_part_kernel(const struct kernel_call *call, struct kernel_choice *out,
+                     struct error *error);
+int time_format_kernel(const struct kernel_call *call, struct kernel_choice *out,
+                       struct error *error);
+int text_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);
+int text_edit_kernel(const struct kernel_call *call, struct kernel_choice *out,
+                     struct error *error);
+int text_code_kernel(const struct kernel_call *call, struct kernel_choice *out,
+                     struct error *error);
+int like_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);
+int regex_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);
 int cast_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);

@@ -58,8 +58,9 @@ static bool read_number(struct span text, int64_t *out)
 
 bool date_parse_lenient(struct span text, int64_t *days)
 {
-    struct span rest = trim(text);
-    rest.bytes = find(rest, ' ');
+    struct span rest = text;
+    /* What follows a blank is dropped, unless the text begins with one. */
+    rest.bytes = text.bytes != 0 && text.data[0] != ' ' ? find(rest, ' ') : text.bytes;
     struct span part;
     int64_t parts[3] = {0, 1, 1};
     bool more = true;

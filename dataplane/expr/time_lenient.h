@@ -7,8 +7,8 @@
 #include "dataplane/type.h"
 
 /* Reads a date: a year alone, a year and a month, one-digit months and days, blanks round the
- * parts, anything behind a blank after the date. The day must exist, the year be 0 to 9999. threads
- * any */
+ * parts, anything behind a blank after the date (when it begins with no blank). The day must exist,
+ * the year be 0 to 9999. threads any */
 bool date_parse_lenient(struct span text, int64_t *days);
 
 /* Reads h, h:m or h:m:s with a fraction.

@@ -91,11 +91,12 @@ static enum json_kind read_text(struct json_lexer *lexer, enum json_kind kind)
     const uint8_t *const start = lexer->at + 1;
     bool plain;
     const uint8_t *const close = json_text_end(start, lexer->end, &plain);
-    if (close == NULL) {
+    const uint8_t *const stop = close == NULL ? lexer->end : close;
+    const struct span raw = {.data = start, .bytes = (size_t)(stop - start)};
+    const uint8_t *const fault = plain ? NULL : json_text_fault(raw);
+    if (close == NULL && (fault == NULL || fault > lexer->end)) {
         return broken(lexer, "the text ends inside quotes");
     }
-    const struct span raw = {.data = start, .bytes = (size_t)(close - start)};
-    const uint8_t *const fault = plain ? NULL : json_text_fault(raw);
     if (fault != NULL && kind == JSON_NAME) {
         return broken(lexer, INVALID_TEXT);
     }
@@ -105,7 +106,7 @@ static enum json_kind read_text(struct json_lexer *lexer, enum json_kind kind)
         .text = raw,
         .fault = fault,
     };
-    lexer->at = close + 1;
+    lexer->at = stop + (close != NULL);
     return kind;
 }
 

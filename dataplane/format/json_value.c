@@ -6,6 +6,8 @@
 #include "dataplane/expr/text_time.h"
 #include "dataplane/format/json_internal.h"
 
+#define NUMBER_BYTES_MAX 128
+
 /* Cuts bytes up to the space on both sides, as Java's String.trim. */
 static struct span trim(struct span text)
 {
@@ -17,6 +19,56 @@ static struct span trim(struct span text)
         text.bytes--;
     }
     return text;
+}
+
+/* Java reads the decimal digits of every script; these are their zeros in the basic plane. */
+static const uint16_t ZEROS[] = {
+    0x0660, 0x06f0, 0x07c0, 0x0966, 0x09e6, 0x0a66, 0x0ae6, 0x0b66, 0x0be6, 0x0c66, 0x0ce6, 0x0d66,
+    0x0de6, 0x0e50, 0x0ed0, 0x0f20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90,
+    0x1b50, 0x1bb0, 0x1c40, 0x1c50, 0xa620, 0xa8d0, 0xa900, 0xa9d0, 0xa9f0, 0xaa50, 0xabf0, 0xff10,
+};
+
+/* The digit that starts at a byte past 0x7f, as ASCII; 0 when it is none. */
+static uint8_t script_digit(const uint8_t *at, size_t left, size_t *bytes)
+{
+    *bytes = *at < 0xe0 ? 2 : 3;
+    if (*at >= 0xf0 || left < *bytes) {
+        return 0;
+    }
+    const uint32_t point =
+        *bytes == 2 ? (uint32_t)(at[0] & 31) << 6 | (at[1] & 63)
+                    : (uint32_t)(at[0] & 15) << 12 | (uint32_t)(at[1] & 63) << 6 | (at[2] & 63);
+    for (size_t i = 0; i < COUNT_OF(ZEROS); i++) {
+        if (point >= ZEROS[i] && point < ZEROS[i] + 10u) {
+            return (uint8_t)('0' + point - ZEROS[i]);
+        }
+    }
+    return 0;
+}
+
+/* Rewrites digits of other scripts as ASCII ones. ASCII text, and what holds other characters or
+ * is too long to be a number of ours, comes back as it is. */
+static struct span ascii_digits(struct span text, uint8_t into[static NUMBER_BYTES_MAX])
+{
+    size_t used = 0;
+    bool other_script = false;
+    for (size_t at = 0; at < text.bytes; used++) {
+        size_t bytes = 1;
+        uint8_t byte = text.data[at];
+        if (used == NUMBER_BYTES_MAX) {
+            return text;
+        }
+        if (byte >= 0x80) {
+            byte = script_digit(text.data + at, text.bytes - at, &bytes);
+            other_script = true;
+        }
+        if (byte == 0) {
+            return text;
+        }
+        into[used] = byte;
+        at += bytes;
+    }
+    return other_script ? (struct span){into, used} : text;
 }
 
 /* Reads a whole number as Java's Long.parseLong: sign, digits, nothing else. */
@@ -130,10 +182,12 @@ static enum json_outcome convert_integer(const struct type *type, enum json_kind
                                          struct span text, struct value *out)
 {
     bool good;
+    uint8_t digits[NUMBER_BYTES_MAX];
     if (kind == JSON_FRACTION) {
         good = cut_fraction(type->kind, text, &out->i64);
     } else {
-        good = read_i64(trim(text), &out->i64) && in_range(type->kind, out->i64);
+        good =
+            read_i64(ascii_digits(trim(text), digits), &out->i64) && in_range(type->kind, out->i64);
     }
     return good ? JSON_VALUE : JSON_VALUE_BAD;
 }
@@ -158,7 +212,8 @@ static enum json_outcome convert_decimal(const struct type *type, enum json_kind
                                          struct span text, struct value *out)
 {
     if (kind == JSON_STRING) {
-        return convert_decimal_text(trim(text), type, out);
+        uint8_t digits[NUMBER_BYTES_MAX];
+        return convert_decimal_text(ascii_digits(trim(text), digits), type, out);
     }
     if (kind != JSON_INTEGER && kind != JSON_FRACTION) {
         return JSON_VALUE_BAD;

@@ -7,7 +7,8 @@
 #include "dataplane/expr/text_number.h"
 #include "dataplane/expr/text_time.h"
 
-#define MIDNIGHT_TAIL 3 /* ":00" */
+#define MIDNIGHT_TAIL      3 /* ":00" */
+#define PLAIN_EXPONENT_MAX 6 /* zeros behind the point and the first digit */
 
 static void put_string(struct writer *writer, const char *text)
 {
@@ -61,6 +62,28 @@ static void put_bytes(struct writer *writer, struct span bytes)
     writer_put_byte(writer, ']');
 }
 
+/* As BigDecimal.toString: all digits of the scale, and an exponent below 10^-6. */
+static void put_decimal(struct writer *writer, __int128 unscaled, uint8_t scale)
+{
+    char plain[DECIMAL_TEXT_BYTES];
+    char text[DECIMAL_TEXT_BYTES];
+    const uint32_t digits = decimal_print(unscaled, 0, text);
+    const uint32_t sign = unscaled < 0;
+    const uint32_t down =
+        scale + 1u - (digits - sign); /* the exponent of the first digit, negated */
+    if (scale < digits - sign || down <= PLAIN_EXPONENT_MAX) {
+        writer_put(writer, plain, decimal_print(unscaled, scale, plain));
+        return;
+    }
+    writer_put(writer, text, sign + 1);
+    if (digits > sign + 1) {
+        writer_put_byte(writer, '.');
+        writer_put(writer, text + sign + 1, digits - sign - 1);
+    }
+    put_string(writer, "E-");
+    writer_put(writer, plain, integer_print(down, plain));
+}
+
 static void put_number(struct writer *writer, const struct type *type, const struct value *value)
 {
     char text[DECIMAL_TEXT_BYTES];
@@ -70,8 +93,8 @@ static void put_number(struct writer *writer, const struct type *type, const str
     } else if (type->kind == TYPE_DOUBLE) {
         bytes = double_print(value->f64, text);
     } else if (type->kind == TYPE_DECIMAL) {
-        const __int128 unscaled = type_slot_count(type) == 2 ? value->i128 : value->i64;
-        bytes = decimal_print(unscaled, type->scale, text);
+        put_decimal(writer, type_slot_count(type) == 2 ? value->i128 : value->i64, type->scale);
+        return;
     } else {
         bytes = integer_print(value->i64, text);
     }
