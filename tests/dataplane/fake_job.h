@@ -217,7 +217,9 @@ static inline enum operator_verdict fake_operator_advance(struct operator* base,
     assert_true(watermark_ms >= self->watermark_ms);
     if (watermark_ms != self->watermark_ms) {
         self->watermark_ms = watermark_ms;
-        qsort(self->held, self->held_count, sizeof(*self->held), fake_compare);
+        if (self->held_count > 0) {
+            qsort(self->held, self->held_count, sizeof(*self->held), fake_compare);
+        }
     }
     while (self->given < self->held_count && self->held[self->given].time_ms <= watermark_ms) {
         if (!output_has_room(self->context->output)) {
@@ -232,7 +234,9 @@ static inline enum operator_verdict fake_operator_advance(struct operator* base,
         output_row_end(self->context->output, &writer);
     }
     self->held_count -= self->given;
-    memmove(self->held, self->held + self->given, self->held_count * sizeof(*self->held));
+    if (self->held_count > 0) {
+        memmove(self->held, self->held + self->given, self->held_count * sizeof(*self->held));
+    }
     self->given = 0;
     return OPERATOR_DONE;
 }
