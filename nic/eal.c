@@ -22,7 +22,7 @@ struct eal_arguments {
     size_t text_bytes;
 };
 
-/* DPDK keeps pointers to its arguments, so they are copied to memory that stays. */
+/* DPDK sorts its argument vector, so it gets copies that may be moved and written. */
 static void argument_add(struct eal_arguments *arguments, const char *value)
 {
     size_t bytes = strlen(value) + 1;
@@ -124,8 +124,9 @@ int port_eal_init(const struct port_eal_config *config, struct error *error)
         return error_set(error, -ENOMEM, "out of memory");
     }
     arguments_fill(arguments, config);
-    /* DPDK keeps pointers into the arguments for as long as it runs: they are never freed. */
+    /* DPDK copies what it keeps of its arguments. */
     int status = rte_eal_init(arguments->count, arguments->values);
+    free(arguments);
     if (status < 0) {
         int code = rte_errno > 0 ? rte_errno : EIO;
         return error_set(error, -code, "DPDK does not start: %s%s", rte_strerror(code),

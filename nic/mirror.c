@@ -7,8 +7,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define HUGE_PAGE_BYTES (UINT64_C(2) << 20)
-
 /* Reserve first, then map both halves over it: nobody else can get the second half in between. */
 static int map_halves(struct mirror *mirror, int file, size_t alignment)
 {
@@ -53,7 +51,7 @@ int mirror_init(struct mirror *mirror, size_t bytes, bool huge_pages, struct err
     ASSERT(mirror != NULL);
     ASSERT(bytes > 0 && (bytes & (bytes - 1)) == 0);
     *mirror = (struct mirror){.bytes = bytes};
-    size_t page = huge_pages ? HUGE_PAGE_BYTES : (size_t)sysconf(_SC_PAGESIZE);
+    size_t page = huge_pages ? MIRROR_HUGE_BYTES : (size_t)sysconf(_SC_PAGESIZE);
     if (bytes % page != 0) {
         return error_set(error, -EINVAL,
                          "a buffer of %zu bytes is no multiple of the %zu byte page", bytes, page);

@@ -11,6 +11,8 @@
 
 #include "base.h"
 
+#define MIRROR_HUGE_BYTES (UINT64_C(2) << 20)
+
 struct mirror {
     uint8_t *data; /* bytes * 2 of address space; data[i] and data[i + bytes] are one byte */
     size_t bytes;  /* a power of two */

@@ -16,20 +16,29 @@
 
 #define MS UINT64_C(1000000)
 
+/* A hugepage is the least that can be mapped twice. */
+static size_t buffer_bytes(const struct nic_config *config, uint32_t wanted)
+{
+    ASSERT(wanted > 0);
+    bool small = config->huge_pages != 0 && wanted < MIRROR_HUGE_BYTES;
+    return small ? MIRROR_HUGE_BYTES : wanted;
+}
+
 static int buffers_create(struct stack *stack, struct error *error)
 {
     ASSERT(stack != NULL);
     struct tcp *tcp = &stack->tcp;
     const struct nic_config *config = &stack->config;
+    bool huge = config->huge_pages != 0;
     for (uint32_t i = 0; i < tcp->connection_count_max; i++) {
         struct tcp_connection *connection = &tcp->connections[i];
         connection->stack = stack;
         connection->index = i;
-        int status =
-            mirror_init(&connection->rx, config->receive_bytes_max, config->huge_pages != 0, error);
+        int status = mirror_init(&connection->rx, buffer_bytes(config, config->receive_bytes_max),
+                                 huge, error);
         if (status == 0) {
-            status = mirror_init(&connection->tx, config->send_bytes_max, config->huge_pages != 0,
-                                 error);
+            status = mirror_init(&connection->tx, buffer_bytes(config, config->send_bytes_max),
+                                 huge, error);
         }
         if (status != 0) {
             return status;
@@ -157,7 +166,7 @@ static void connection_reset(struct tcp_connection *connection)
         .is_used = true,
         .tx = connection->tx,
         .rx = connection->rx,
-        .rcv_scale = scale_for(config->receive_bytes_max),
+        .rcv_scale = scale_for((uint32_t)connection->rx.bytes),
         .neighbour_index = ARP_INDEX_NONE,
         .retransmit_ns = UINT64_MAX,
         .reorder_ns = UINT64_MAX,
