@@ -34,11 +34,14 @@ struct sink_file {
 
 static struct sink_file *from_base(struct record_sink *sink)
 {
+    ASSERT(sink != NULL);
     return (struct sink_file *)(void *)sink;
 }
 
 static void flush_topic(struct sink_file *sink, struct topic *topic)
 {
+    ASSERT(topic->used <= topic->capacity);
+    ASSERT(topic->file >= 0 || topic->used == 0);
     size_t at = 0;
     while (at < topic->used && sink->failure == 0) {
         const ssize_t written = write(topic->file, topic->buffer + at, topic->used - at);
@@ -53,6 +56,7 @@ static void flush_topic(struct sink_file *sink, struct topic *topic)
 
 static void put_name(struct writer *writer, const char *name)
 {
+    ASSERT(writer->used > 0 && name != NULL);
     writer_put_byte(writer, writer->data[writer->used - 1] == '{' ? ' ' : ',');
     writer_put(writer, name, strlen(name));
 }
@@ -61,6 +65,7 @@ static void put_name(struct writer *writer, const char *name)
 static void put_bytes(struct writer *writer, const char *text_name, const char *base64_name,
                       struct span bytes)
 {
+    ASSERT(text_name != NULL && base64_name != NULL);
     if (json_text_is_utf8(bytes)) {
         put_name(writer, text_name);
         json_encode_text(bytes, writer);
@@ -81,6 +86,7 @@ static void put_number(struct writer *writer, const char *name, int64_t number)
 
 static void put_headers(struct writer *writer, const struct record *record)
 {
+    ASSERT(record->header_count > 0);
     put_name(writer, "\"h\":{");
     for (uint32_t i = 0; i < record->header_count; i++) {
         writer_put(writer, ",", i == 0 ? 0 : 1);
@@ -97,6 +103,7 @@ static void put_headers(struct writer *writer, const struct record *record)
 
 static void put_envelope(struct writer *writer, int32_t partition, const struct record *record)
 {
+    ASSERT(record != NULL);
     writer_put_byte(writer, '{');
     if (partition >= 0) {
         put_number(writer, "\"p\":", partition);
@@ -116,6 +123,7 @@ static void put_envelope(struct writer *writer, int32_t partition, const struct 
 
 static void put_line(struct writer *writer, const struct record *record)
 {
+    ASSERT(record != NULL);
     if (record->value_is_null) {
         writer_put(writer, "null", 4);
     } else {
@@ -127,6 +135,7 @@ static void put_line(struct writer *writer, const struct record *record)
 /* At most what an envelope needs: six bytes for each byte of text, and its names. */
 static size_t bytes_max(const struct record *record)
 {
+    ASSERT(record->headers != NULL || record->header_count == 0);
     size_t bytes = record->key.bytes + record->value.bytes;
     for (uint32_t i = 0; i < record->header_count; i++) {
         bytes += record->headers[i].name.bytes + record->headers[i].value.bytes + 2;
@@ -136,6 +145,7 @@ static size_t bytes_max(const struct record *record)
 
 static bool make_room(struct sink_file *sink, struct topic *topic, size_t bytes)
 {
+    ASSERT(topic->buffer != NULL);
     if (bytes <= topic->capacity - topic->used) {
         return true;
     }
@@ -155,6 +165,7 @@ static bool make_room(struct sink_file *sink, struct topic *topic, size_t bytes)
 static enum record_sink_verdict append(struct record_sink *base, uint32_t topic_index,
                                        int32_t partition, const struct record *record)
 {
+    ASSERT(partition >= -1);
     struct sink_file *sink = from_base(base);
     ASSERT(topic_index < sink->topic_count && record != NULL);
     struct topic *topic = &sink->topics[topic_index];
@@ -179,6 +190,7 @@ static enum record_sink_verdict append(struct record_sink *base, uint32_t topic_
 static uint32_t poll(struct record_sink *base, uint64_t now_ns)
 {
     struct sink_file *sink = from_base(base);
+    ASSERT(sink->topics != NULL);
     uint32_t work = 0;
     (void)now_ns;
     for (uint32_t i = 0; i < sink->topic_count; i++) {
@@ -200,6 +212,8 @@ static bool flushed(struct record_sink *base)
 static int open_topic(struct topic *topic, const struct sink_file_config *config, uint32_t index,
                       struct error *error)
 {
+    ASSERT(index < config->topic_count);
+    ASSERT(config->topics[index].name != NULL);
     const struct sink_file_topic *wanted = &config->topics[index];
     const char *suffix = wanted->envelopes ? "records" : "jsonl";
     const int length = snprintf(topic->path, sizeof(topic->path), "%s/%s.%s", config->directory,

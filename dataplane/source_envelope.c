@@ -19,20 +19,24 @@ struct line_reader {
     const char *wrong; /* what is wrong with the line */
 };
 
+/* Notes what is wrong with the line; returns false. */
 static bool fail(struct line_reader *reader, const char *wrong)
 {
+    ASSERT(wrong != NULL);
     reader->wrong = wrong;
     return false;
 }
 
 static bool name_is(const struct json_token *token, const char *name)
 {
+    ASSERT(name != NULL);
     return token->text.bytes == strlen(name) &&
            memcmp(token->text.data, name, token->text.bytes) == 0;
 }
 
 static bool read_text(struct line_reader *reader, const struct json_token *token, struct span *out)
 {
+    ASSERT(out != NULL);
     struct envelopes *envelopes = reader->envelopes;
     if (token->kind != JSON_STRING || token->fault != NULL) {
         return fail(reader, "a text is due");
@@ -48,6 +52,7 @@ static bool read_text(struct line_reader *reader, const struct json_token *token
 static bool read_base64(struct line_reader *reader, const struct json_token *token,
                         struct span *out)
 {
+    ASSERT(out != NULL);
     struct envelopes *envelopes = reader->envelopes;
     const uint8_t *fault;
     uint8_t *into = envelopes->bytes + envelopes->bytes_used;
@@ -64,6 +69,8 @@ static bool read_base64(struct line_reader *reader, const struct json_token *tok
 static bool read_number(struct line_reader *reader, const struct json_token *token, int64_t low,
                         int64_t high, int64_t *out)
 {
+    ASSERT(low <= high);
+    ASSERT(out != NULL);
     char text[32] = "";
     char *end = text;
     if (token->kind == JSON_INTEGER && token->text.bytes < sizeof(text)) {
@@ -77,8 +84,10 @@ static bool read_number(struct line_reader *reader, const struct json_token *tok
     return true;
 }
 
+/* A place for one more header; NULL without memory. */
 static struct record_header *add_header(struct envelopes *envelopes)
 {
+    ASSERT(envelopes->header_count <= envelopes->header_capacity);
     if (envelopes->header_count == envelopes->header_capacity) {
         const size_t capacity = envelopes->header_capacity * 2 + 16;
         struct record_header *headers = realloc(envelopes->headers, capacity * sizeof(*headers));
@@ -93,6 +102,7 @@ static struct record_header *add_header(struct envelopes *envelopes)
 
 static bool read_headers(struct line_reader *reader)
 {
+    ASSERT(reader->envelope != NULL);
     struct json_lexer *lexer = &reader->lexer;
     if (lexer->token.kind != JSON_OBJECT) {
         return fail(reader, "h must be an object");
@@ -116,6 +126,8 @@ static bool read_headers(struct line_reader *reader)
 
 static bool read_member(struct line_reader *reader, const struct json_token *name)
 {
+    ASSERT(name->kind == JSON_NAME);
+    ASSERT(reader->envelope != NULL);
     struct record *record = &reader->envelope->record;
     const struct json_token *token = &reader->lexer.token;
     int64_t number = 0;
@@ -151,6 +163,7 @@ static bool read_member(struct line_reader *reader, const struct json_token *nam
 
 static bool read_line(struct line_reader *reader, struct span line)
 {
+    ASSERT(reader->envelope != NULL);
     struct json_lexer *lexer = &reader->lexer;
     json_lexer_init(lexer, line);
     if (json_lexer_next(lexer) != JSON_OBJECT) {
@@ -167,8 +180,10 @@ static bool read_line(struct line_reader *reader, struct span line)
            fail(reader, lexer->reason == NULL ? "broken JSON" : lexer->reason);
 }
 
+/* A place for one more record, with the values of missing members. */
 static struct envelope *add_envelope(struct envelopes *envelopes)
 {
+    ASSERT(envelopes->count <= envelopes->capacity);
     if (envelopes->count == envelopes->capacity) {
         const uint64_t capacity = envelopes->capacity * 2 + 64;
         struct envelope *list = realloc(envelopes->list, capacity * sizeof(*list));
@@ -191,6 +206,7 @@ static struct envelope *add_envelope(struct envelopes *envelopes)
 /* Headers moved while the list grew: point to them now. */
 static void place_headers(struct envelopes *envelopes)
 {
+    ASSERT(envelopes->count <= envelopes->capacity);
     size_t at = 0;
     for (uint64_t i = 0; i < envelopes->count; i++) {
         struct record *record = &envelopes->list[i].record;
@@ -202,6 +218,7 @@ static void place_headers(struct envelopes *envelopes)
 
 int envelopes_read(struct span file, const char *path, struct envelopes *out, struct error *error)
 {
+    ASSERT(path != NULL);
     ASSERT(out != NULL);
     *out = (struct envelopes){.bytes = malloc(file.bytes * 3 / 2 + 8)};
     if (out->bytes == NULL) {
@@ -231,6 +248,7 @@ int envelopes_read(struct span file, const char *path, struct envelopes *out, st
 
 void envelopes_free(struct envelopes *envelopes)
 {
+    ASSERT(envelopes != NULL);
     free(envelopes->list);
     free(envelopes->bytes);
     free(envelopes->headers);

@@ -45,12 +45,15 @@ struct source_file {
 
 static struct source_file *from_base(struct record_source *source)
 {
+    ASSERT(source != NULL);
     return (struct source_file *)(void *)source;
 }
 
 /* Cuts the next line of a mapped file into topic->next. */
 static void next_line(struct topic *topic)
 {
+    ASSERT(topic->at <= topic->file.bytes);
+    ASSERT(topic->partition_count == 1);
     if (topic->at == topic->file.bytes) {
         return;
     }
@@ -72,8 +75,10 @@ static void next_line(struct topic *topic)
     topic->partitions[0].left = topic->at == topic->file.bytes ? 1 : 2;
 }
 
+/* Makes the record behind the current one the next. */
 static void advance(struct topic *topic)
 {
+    ASSERT(topic->partitions != NULL);
     topic->has_next = false;
     if (topic->is_mapped_lines) {
         next_line(topic);
@@ -92,6 +97,7 @@ static void advance(struct topic *topic)
 
 static int map_file(const char *path, struct span *out)
 {
+    ASSERT(path != NULL && out != NULL);
     struct stat status;
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) {
@@ -132,6 +138,8 @@ static int count_partitions(struct topic *topic)
 static int open_topic(struct topic *topic, const struct source_file_config *config, uint32_t index,
                       struct error *error)
 {
+    ASSERT(index < config->topic_count);
+    ASSERT(config->topics[index] != NULL);
     char path[4096];
     const char *name = config->topics[index];
     (void)snprintf(path, sizeof(path), "%s/%s.jsonl", config->directory, name);
@@ -162,6 +170,7 @@ static int open_topic(struct topic *topic, const struct source_file_config *conf
 /* The topic whose next record comes first; NULL when none has one. */
 static struct topic *first_topic(struct source_file *source)
 {
+    ASSERT(source->topics != NULL);
     struct topic *first = NULL;
     for (uint32_t i = 0; i < source->topic_count; i++) {
         struct topic *topic = &source->topics[i];
@@ -176,6 +185,7 @@ static struct topic *first_topic(struct source_file *source)
 /* Whether the topic's next record still comes before those of all other topics. */
 static bool stays_first(const struct source_file *source, const struct topic *topic)
 {
+    ASSERT(topic->has_next);
     for (uint32_t i = 0; i < source->topic_count; i++) {
         const struct topic *other = &source->topics[i];
         if (other == topic || !other->has_next) {
@@ -193,6 +203,7 @@ static bool stays_first(const struct source_file *source, const struct topic *to
 /* Reports a partition that never had a record. */
 static bool poll_empty(struct source_file *source, struct record_batch_view *out)
 {
+    ASSERT(out != NULL);
     for (uint32_t i = 0; i < source->topic_count; i++) {
         struct topic *topic = &source->topics[i];
         for (uint32_t p = 0; p < topic->partition_count; p++) {
@@ -215,6 +226,7 @@ static bool poll_empty(struct source_file *source, struct record_batch_view *out
 
 static bool poll(struct record_source *base, uint64_t now_ns, struct record_batch_view *out)
 {
+    ASSERT(out != NULL);
     struct source_file *source = from_base(base);
     if (poll_empty(source, out)) {
         return true;

@@ -5,6 +5,7 @@
 
 static void fill_cache(struct time_cache *cache, int64_t second)
 {
+    ASSERT(cache != NULL);
     const int64_t days = floor_divide(second, 86400);
     const uint32_t of_day = (uint32_t)floor_modulo(second, 86400);
     const struct civil date = civil_from_days(days);
@@ -26,6 +27,7 @@ static void fill_cache(struct time_cache *cache, int64_t second)
 
 uint8_t *put_time(struct time_cache *cache, int64_t ms, uint8_t *into)
 {
+    ASSERT(cache != NULL && into != NULL);
     const int64_t second = floor_divide(ms, MS_PER_SECOND);
     const uint32_t fraction = (uint32_t)floor_modulo(ms, MS_PER_SECOND);
     if (!cache->is_set || cache->second != second) {

@@ -53,6 +53,7 @@ static const char *const HOT[HOT_CHANNELS] = {"Google", "Facebook", "Baidu", "Ap
 /* floor(sqrt(value)) by Newton's iteration from above. */
 static uint64_t root_of(unsigned __int128 value)
 {
+    ASSERT(value >> 127 == 0);
     if (value == 0) {
         return 0;
     }
@@ -74,6 +75,7 @@ static uint64_t multiply_shift(uint64_t a, uint64_t b)
 /* Tables of 10^(6 u / 2^32) by the bytes of u. */
 static void make_powers(struct generator_nexmark *generator)
 {
+    ASSERT(generator != NULL);
     uint64_t factors[32];
     factors[0] = UINT64_C(1000) << 32;
     for (uint32_t i = 1; i < 32; i++) {
@@ -94,6 +96,7 @@ static void make_powers(struct generator_nexmark *generator)
 
 static uint64_t draw_price(const struct generator_nexmark *generator, struct draw *draw)
 {
+    ASSERT_SLOW(draw != NULL);
     const uint32_t u = (uint32_t)(draw_next(draw) >> 32);
     uint64_t p = multiply_shift(generator->powers[0][u >> 24], generator->powers[1][u >> 16 & 255]);
     p = multiply_shift(p, generator->powers[2][u >> 8 & 255]);
@@ -104,6 +107,8 @@ static uint64_t draw_price(const struct generator_nexmark *generator, struct dra
 /* A word of letters and `special`, blanks cut at both ends; returns its bytes. */
 static uint32_t draw_word(struct draw *draw, uint32_t limit, uint8_t special, uint8_t *into)
 {
+    ASSERT(limit > 3);
+    ASSERT_SLOW(into != NULL);
     uint8_t drawn[128];
     const uint32_t length = 3 + (uint32_t)draw_below(draw, limit - 3);
     ASSERT(length < sizeof(drawn));
@@ -127,6 +132,7 @@ static uint32_t draw_word(struct draw *draw, uint32_t limit, uint8_t special, ui
 
 static uint8_t draw_url(struct draw *draw, char into[static URL_BYTES])
 {
+    ASSERT(draw != NULL);
     uint8_t *at = PUT_LITERAL((uint8_t *)into, "https://www.nexmark.com/");
     for (uint32_t i = 0; i < 3; i++) {
         at += draw_word(draw, 5, '_', at);
@@ -140,6 +146,7 @@ static uint8_t draw_url(struct draw *draw, char into[static URL_BYTES])
 /* The absolute value of a number's 32 bits read backwards, as Java has it. */
 static uint8_t *put_channel_id(uint8_t *into, uint32_t number)
 {
+    ASSERT(number < NAMED_CHANNELS);
     uint32_t back = 0;
     for (uint32_t i = 0; i < 32; i++) {
         back = back << 1 | (number >> i & 1);
@@ -150,8 +157,10 @@ static uint8_t *put_channel_id(uint8_t *into, uint32_t number)
     return put_unsigned(into, back < UINT32_C(1) << 31 ? back : (uint32_t)(0 - back));
 }
 
+/* Names and URLs of all channels, made once. */
 static void make_channels(struct generator_nexmark *generator)
 {
+    ASSERT(generator->origins[LABEL_NAMED] != 0);
     for (uint32_t i = 0; i < HOT_CHANNELS; i++) {
         struct channel *channel = &generator->hot[i];
         struct draw draw = draw_start(generator->origins[LABEL_HOT], i);
@@ -174,8 +183,10 @@ static void make_channels(struct generator_nexmark *generator)
     }
 }
 
+/* The text that padding is cut from. */
 static void make_pad(struct generator_nexmark *generator)
 {
+    ASSERT(PAD_BYTES % 4 == 0);
     struct draw draw = draw_start(generator->origins[LABEL_PAD], 0);
     for (uint32_t i = 0; i < PAD_BYTES; i += 4) {
         const uint64_t x = draw_next(&draw);
@@ -216,6 +227,8 @@ void generator_nexmark_destroy(struct generator_nexmark *generator)
 static uint8_t *put_extra(const struct generator_nexmark *generator, struct draw *draw,
                           uint32_t size, uint32_t average, uint8_t *into)
 {
+    ASSERT(average <= GENERATOR_LINE_BYTES_MAX / 4);
+    ASSERT_SLOW(into != NULL);
     if (size > average) {
         return into;
     }
@@ -236,14 +249,17 @@ static uint8_t *put_extra(const struct generator_nexmark *generator, struct draw
     return into;
 }
 
+/* A person of the last thousand, or one of the next ten. */
 static uint64_t draw_someone(struct draw *draw, uint64_t newest)
 {
+    ASSERT_SLOW(draw != NULL);
     const uint64_t active = newest + 1 < 1000 ? newest + 1 : 1000;
     return newest + 1 - active + draw_below(draw, active + 10);
 }
 
 static uint8_t *put_word(uint8_t *into, const char *word)
 {
+    ASSERT_SLOW(word != NULL);
     return put_span(into, word, strlen(word));
 }
 
@@ -254,6 +270,7 @@ static uint8_t *put_person(struct generator_nexmark *generator, struct draw *dra
     uint32_t size = 8;
     into = put_unsigned(PUT_LITERAL(into, "{\"event_type\":0,\"person\":{\"id\":"), 1000 + number);
     into = PUT_LITERAL(into, ",\"name\":\"");
+    ASSERT(into != NULL);
     mark = into;
     into = put_word(into, FIRST[draw_below(draw, COUNT_OF(FIRST))]);
     *into++ = ' ';
@@ -301,6 +318,8 @@ struct auction {
 static void draw_auction(const struct generator_nexmark *generator, struct draw *draw, uint64_t n,
                          uint64_t newest_person, struct auction *out)
 {
+    ASSERT(n >= 2);
+    ASSERT(out != NULL);
     const uint64_t rate = generator->config.rate;
     const bool hot = draw_below(draw, 4) > 0;
     out->seller = 1000 + (hot ? newest_person / 100 * 100 : draw_someone(draw, newest_person));
@@ -331,12 +350,15 @@ static uint8_t *put_auction(struct generator_nexmark *generator, struct draw *dr
     into = PUT_LITERAL(into, ",\"extra\":\"");
     const uint32_t size = 48 + auction->name_bytes + auction->description_bytes;
     into = put_extra(generator, draw, size, 500, into);
+    ASSERT(auction->reserve >= auction->initial);
+    ASSERT(into != NULL);
     return PUT_LITERAL(into, "\"},\"bid\":null}");
 }
 
 static uint8_t *put_bid(struct generator_nexmark *generator, struct draw *draw,
                         uint64_t newest_person, uint64_t newest_auction, int64_t ms, uint8_t *into)
 {
+    ASSERT(into != NULL);
     uint64_t auction = newest_auction / 100 * 100;
     if (draw_below(draw, 2) == 0) {
         const uint64_t oldest = newest_auction > 100 ? newest_auction - 100 : 0;
@@ -364,8 +386,10 @@ static uint8_t *put_bid(struct generator_nexmark *generator, struct draw *draw,
     return PUT_LITERAL(into, "\"}}");
 }
 
+/* The event's own time, shifted back when disorder is asked for. */
 static int64_t time_of(const struct generator_nexmark *generator, uint64_t n)
 {
+    ASSERT(n >= 1);
     const struct generator_nexmark_config *config = &generator->config;
     const int64_t ms = config->start_ms + (int64_t)((n - 1) * 1000 / config->rate);
     if (config->disorder_ms == 0) {
@@ -377,6 +401,7 @@ static int64_t time_of(const struct generator_nexmark *generator, uint64_t n)
 
 size_t generator_nexmark_line(struct generator_nexmark *generator, uint64_t n, uint8_t *into)
 {
+    ASSERT(into != NULL);
     ASSERT(n >= 2);
     const uint64_t epoch = n / 50;
     const uint64_t slot = n % 50;

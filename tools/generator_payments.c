@@ -39,6 +39,7 @@ static const char *const COUNTRIES[] = {"DE", "FR", "GB", "US", "ES", "IT", "PL"
 int generator_payments_create(const struct generator_payments_config *config,
                               struct generator_payments **out)
 {
+    ASSERT(config->idle_percent <= 100 && config->ties_percent <= 100);
     ASSERT(config != NULL && config->cards >= 1 && config->rate > 0 && out != NULL);
     struct generator_payments *generator = calloc(1, sizeof(*generator));
     *out = NULL;
@@ -72,8 +73,11 @@ void generator_payments_destroy(struct generator_payments *generator)
     }
 }
 
+/* Half of the payments come from the busy cards; bursts repeat one card. */
 static uint32_t draw_card(struct generator_payments *generator, struct draw *draw)
 {
+    ASSERT(generator->idle_cards <= generator->config.cards);
+    ASSERT(generator->busy_cards <= generator->config.cards);
     const uint32_t active = generator->config.cards - generator->idle_cards;
     const bool idle = draw_below(draw, IDLE_ONE_IN) == 0;
     if (generator->burst_left != 0) {
@@ -96,6 +100,7 @@ static uint32_t draw_card(struct generator_payments *generator, struct draw *dra
 static int64_t draw_time(struct generator_payments *generator, struct draw *draw, uint32_t card)
 {
     const struct generator_payments_config *config = &generator->config;
+    ASSERT(card < generator->config.cards);
     int64_t *last = &generator->last_ms[card];
     int64_t ms =
         config->start_ms + (int64_t)floor((double)generator->next_id * generator->interval_ms);
@@ -115,6 +120,7 @@ static int64_t draw_time(struct generator_payments *generator, struct draw *draw
 /* Cents: about the card's own, at times much more. */
 static uint64_t draw_cents(struct draw *draw, uint64_t traits)
 {
+    ASSERT_SLOW(draw != NULL);
     const uint64_t usual = 300 + (traits >> 8 & 0x1fff);
     const uint64_t cents = usual / 2 + draw_below(draw, usual);
     return draw_below(draw, LARGE_ONE_IN) == 0 ? cents * (5 + draw_below(draw, 40)) : cents;
@@ -124,6 +130,7 @@ static uint8_t *put_card(uint8_t *into, uint32_t card)
 {
     into = PUT_LITERAL(into, "4000-0");
     into = put_padded(into, card / 10000000, 3);
+    ASSERT_SLOW(into != NULL);
     *into++ = '-';
     into = put_padded(into, card / 1000 % 10000, 4);
     *into++ = '-';
@@ -132,6 +139,7 @@ static uint8_t *put_card(uint8_t *into, uint32_t card)
 
 static uint8_t *put_hex(uint8_t *into, uint64_t value, uint32_t digits)
 {
+    ASSERT(digits <= 16);
     static const char HEX[] = "0123456789abcdef";
     for (uint32_t i = digits; i-- > 0;) {
         into[i] = (uint8_t)HEX[value & 15];
@@ -152,12 +160,14 @@ static uint8_t *put_wide_members(uint8_t *into, uint64_t drawn, uint64_t traits)
     into = put_unsigned(PUT_LITERAL(into, "\",\"ip\":\"198.18."), drawn >> 32 & 255);
     into = put_unsigned(PUT_LITERAL(into, "."), drawn >> 40 & 255);
     into = put_hex(PUT_LITERAL(into, "\",\"auth\":\""), drawn ^ traits, 12);
+    ASSERT_SLOW(into != NULL);
     return PUT_LITERAL(into, "\",\"recurring\":false,\"installments\":null");
 }
 
 size_t generator_payments_line(struct generator_payments *generator,
                                struct generator_payment *payment, uint8_t *into)
 {
+    ASSERT(generator != NULL && into != NULL);
     uint8_t *at = into;
     struct draw draw = draw_start(generator->payment_origin, generator->next_id);
     const uint32_t card = draw_card(generator, &draw);

@@ -49,6 +49,7 @@ struct load {
 
 static void print_usage(FILE *out)
 {
+    ASSERT(out != NULL);
     (void)fputs(
         "usage: penstock load payments|nexmark --events N [options]\n"
         "\n"
@@ -77,6 +78,7 @@ static void print_usage(FILE *out)
 
 static bool read_unsigned(const char *text, uint64_t max, uint64_t *out)
 {
+    ASSERT(text != NULL && out != NULL);
     char *end;
     errno = 0;
     *out = strtoull(text, &end, 10);
@@ -85,6 +87,7 @@ static bool read_unsigned(const char *text, uint64_t max, uint64_t *out)
 
 static bool read_rate(const char *text, double *out)
 {
+    ASSERT(text != NULL && out != NULL);
     char *end;
     *out = strtod(text, &end);
     return end != text && *end == 0 && isfinite(*out) && *out > 0;
@@ -99,6 +102,7 @@ static int64_t wall_clock_ms(void)
 
 static bool read_start(const char *text, int64_t *out)
 {
+    ASSERT(text != NULL && out != NULL);
     char *end;
     if (strcmp(text, "now") == 0) {
         *out = wall_clock_ms();
@@ -153,6 +157,7 @@ static const struct option LONG_OPTIONS[] = {
 /* Takes one option; false when its value is wrong. */
 static bool take_option(struct options *options, int key, const char *value)
 {
+    ASSERT(options != NULL);
     switch (key) {
     case OPTION_EVENTS:
         return read_unsigned(value, UINT64_C(1) << 53, &options->events);
@@ -199,6 +204,7 @@ static bool take_option(struct options *options, int key, const char *value)
 /* Returns 0 to go on, or an exit code plus one. */
 static int check_options(const struct options *options, bool events_given)
 {
+    ASSERT(options != NULL);
     if (!events_given || (options->nexmark && options->rate != floor(options->rate))) {
         (void)fprintf(stderr, "penstock load: %s\n",
                       events_given ? "--rate of nexmark must be a whole number"
@@ -215,6 +221,7 @@ static int check_options(const struct options *options, bool events_given)
 
 static int parse_options(int argc, char **argv, struct options *options)
 {
+    ASSERT(options != NULL);
     bool events_given = false;
     optind = 1;
     if (argc < 2 || strcmp(argv[1], "--help") == 0) {
@@ -252,9 +259,11 @@ static int parse_options(int argc, char **argv, struct options *options)
     return check_options(options, events_given);
 }
 
+/* The stream that the options name. */
 static int create_generator(struct load *load)
 {
     const struct options *options = load->options;
+    ASSERT(load->options->rate > 0);
     if (options->nexmark) {
         const struct generator_nexmark_config config = {
             .seed = options->seed,
@@ -284,8 +293,10 @@ static uint64_t monotonic_ns(void)
     return (uint64_t)now.tv_sec * NANOSECONDS_PER_S + (uint64_t)now.tv_nsec;
 }
 
+/* Makes the next record and hands it to the target. */
 static int put_next(struct load *load)
 {
+    ASSERT(load->target != NULL);
     uint8_t line[GENERATOR_LINE_BYTES_MAX];
     char key[KEY_BYTES];
     const struct options *options = load->options;
@@ -309,6 +320,7 @@ static int put_next(struct load *load)
 /* How many records are due now, at least one: waits when none is. */
 static uint64_t wait_for_due(struct load *load, uint64_t start_ns)
 {
+    ASSERT(load->options != NULL);
     const double rate = load->options->send_rate;
     if (rate == 0) {
         return BURST_RECORDS;
@@ -333,12 +345,15 @@ static uint64_t wait_for_due(struct load *load, uint64_t start_ns)
 /* SIGINT and SIGTERM end the stream after the burst at hand; they are blocked and looked for. */
 static bool is_stopped(const sigset_t *signals)
 {
+    ASSERT(signals != NULL);
     static const struct timespec NOW;
     return sigtimedwait(signals, NULL, &NOW) > 0;
 }
 
+/* The open loop, then the closing line. */
 static int run(struct load *load)
 {
+    ASSERT(load->target != NULL);
     sigset_t signals;
     (void)sigemptyset(&signals);
     (void)sigaddset(&signals, SIGINT);

@@ -22,12 +22,14 @@ struct load_broker {
 
 static struct load_broker *from_base(struct load_target *target)
 {
+    ASSERT(target != NULL);
     return (struct load_broker *)(void *)target;
 }
 
 static void delivered(rd_kafka_t *producer, const rd_kafka_message_t *message, void *opaque)
 {
     struct load_broker *broker = opaque;
+    ASSERT(broker != NULL && message != NULL);
     (void)producer;
     if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR && broker->lost_count++ == 0) {
         (void)snprintf(broker->reason, sizeof(broker->reason), "%s",
@@ -37,6 +39,7 @@ static void delivered(rd_kafka_t *producer, const rd_kafka_message_t *message, v
 
 static int put(struct load_target *target, const struct load_record *record)
 {
+    ASSERT(record->value.data != NULL);
     struct load_broker *broker = from_base(target);
     for (;;) {
         const int result = rd_kafka_produce(
@@ -63,6 +66,7 @@ static int put(struct load_target *target, const struct load_record *record)
 static int finish(struct load_target *target, struct error *error)
 {
     struct load_broker *broker = from_base(target);
+    ASSERT(broker->producer != NULL);
     int result = 0;
     (void)rd_kafka_flush(broker->producer, FLUSH_MS_MAX);
     const int left = rd_kafka_outq_len(broker->producer);
@@ -81,6 +85,7 @@ static int finish(struct load_target *target, struct error *error)
 static rd_kafka_conf_t *make_conf(struct load_broker *broker, const char *brokers, char *text,
                                   size_t bytes)
 {
+    ASSERT(brokers != NULL && text != NULL);
     static const char *const SETTINGS[][2] = {
         {"queue.buffering.max.messages", "1000000"},
         {"linger.ms", "1"},

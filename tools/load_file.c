@@ -21,12 +21,14 @@ struct load_file {
 
 static struct load_file *from_base(struct load_target *target)
 {
+    ASSERT(target != NULL);
     return (struct load_file *)(void *)target;
 }
 
 /* Generators write no control characters, so quotes and backslashes are all there is to escape. */
 static char *put_escaped(char *into, struct span text)
 {
+    ASSERT(into != NULL);
     for (size_t i = 0; i < text.bytes; i++) {
         const uint8_t byte = text.data[i];
         ASSERT_SLOW(byte >= ' ');
@@ -40,6 +42,7 @@ static char *put_escaped(char *into, struct span text)
 
 static int put_envelope(struct load_file *file, const struct load_record *record)
 {
+    ASSERT(file->envelopes);
     char line[ENVELOPE_BYTES_MAX];
     ASSERT(record->value.bytes + record->key.bytes <= 2 * GENERATOR_LINE_BYTES_MAX);
     char *at = line + sprintf(line, "{\"p\":%d,", record->partition < 0 ? 0 : record->partition);
@@ -55,6 +58,7 @@ static int put_envelope(struct load_file *file, const struct load_record *record
 
 static int put(struct load_target *target, const struct load_record *record)
 {
+    ASSERT(record->value.data != NULL);
     struct load_file *file = from_base(target);
     if (file->envelopes) {
         return put_envelope(file, record);
@@ -66,6 +70,7 @@ static int put(struct load_target *target, const struct load_record *record)
 static int finish(struct load_target *target, struct error *error)
 {
     struct load_file *file = from_base(target);
+    ASSERT(file->file != NULL);
     int result = fflush(file->file) != 0 || ferror(file->file) != 0 ? -EIO : 0;
     if (file->file != stdout && fclose(file->file) != 0) {
         result = -errno;

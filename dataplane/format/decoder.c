@@ -37,8 +37,11 @@ struct decoder {
     char reason[DECODER_REASON_BYTES];
 };
 
+/* The first column that comes from an origin. */
 static uint32_t first_column(const struct plan_source *source, enum plan_field_origin origin)
 {
+    ASSERT(source != NULL);
+    ASSERT(source->field_count <= ROW_COLUMNS_MAX);
     for (uint32_t i = 0; i < source->field_count; i++) {
         if (source->fields[i].origin == origin) {
             return i;
@@ -50,6 +53,8 @@ static uint32_t first_column(const struct plan_source *source, enum plan_field_o
 static int create_formats(struct decoder *decoder, struct error *error)
 {
     const struct plan_source *source = decoder->source;
+    ASSERT(decoder->source != NULL);
+    ASSERT(decoder->record_bytes_max > 0);
     int result = 0;
     if (source->value_format.format == PLAN_FORMAT_JSON) {
         result = json_decoder_create(source, PLAN_FIELD_VALUE, decoder->record_bytes_max,
@@ -112,8 +117,11 @@ void decoder_destroy(struct decoder *decoder)
     }
 }
 
+/* Ends the record; the reason stands already. */
 static enum decoder_verdict bad(struct decoder *decoder)
 {
+    ASSERT(decoder->record != NULL);
+    ASSERT(decoder->reason[0] != 0);
     decoder->done = true;
     decoder->counters.bad++;
     return DECODER_BAD;
@@ -123,6 +131,7 @@ static enum decoder_verdict bad(struct decoder *decoder)
 static bool find_path(const struct json_object *object, const struct json_member *wanted,
                       char *into, size_t bytes, uint32_t depth)
 {
+    ASSERT(bytes > 0);
     ASSERT(depth <= JSON_PATH_MAX);
     for (uint32_t i = 0; i < object->member_count; i++) {
         const struct json_member *member = &object->members[i];
@@ -141,6 +150,8 @@ static bool find_path(const struct json_object *object, const struct json_member
 static enum decoder_verdict bad_json(struct decoder *decoder, const struct json_decoder *json,
                                      const char *part)
 {
+    ASSERT(json->reason != NULL);
+    ASSERT(part != NULL);
     char path[DECODER_REASON_BYTES / 2] = "";
     const struct span found = json->reason_token.text;
     if (json->reason_member == NULL ||
@@ -158,6 +169,7 @@ static enum decoder_verdict bad_json(struct decoder *decoder, const struct json_
 
 static enum decoder_verdict bad_width(struct decoder *decoder, uint32_t column, size_t bytes)
 {
+    ASSERT(column < decoder->source->field_count);
     char type[TYPE_PRINT_BYTES];
     (void)snprintf(decoder->reason, sizeof(decoder->reason),
                    "raw data of %zu bytes do not fit the type %.100s", bytes,
@@ -170,6 +182,8 @@ static enum decoder_verdict set_raw(struct decoder *decoder, struct row_writer *
                                     uint32_t column, bool little_endian, bool is_null,
                                     struct span bytes)
 {
+    ASSERT_SLOW(column == COLUMN_NONE || column < decoder->source->field_count);
+    ASSERT_SLOW(writer->row != NULL);
     struct value value;
     if (column == COLUMN_NONE || is_null || !decoder->source->fields[column].needed) {
         return DECODER_ROW;
@@ -182,6 +196,8 @@ static enum decoder_verdict set_raw(struct decoder *decoder, struct row_writer *
 
 static enum decoder_verdict read_raw_key(struct decoder *decoder)
 {
+    ASSERT(decoder->key_rows != NULL);
+    ASSERT(decoder->key_row_count == 0);
     const struct record *record = decoder->record;
     struct row_writer writer;
     if (!row_begin(&writer, &decoder->source->decoded, decoder->key_rows, KEY_ROWS_BYTES, NULL)) {
@@ -199,6 +215,8 @@ static enum decoder_verdict read_raw_key(struct decoder *decoder)
 
 static enum decoder_verdict read_json_keys(struct decoder *decoder)
 {
+    ASSERT(decoder->key_rows != NULL);
+    ASSERT(decoder->key_row_count == 0);
     const struct record *record = decoder->record;
     struct json_decoder *json = decoder->key_json;
     uint32_t used = 0;
@@ -228,6 +246,7 @@ static enum decoder_verdict read_json_keys(struct decoder *decoder)
 /* Reads the key's rows, if the table has key columns. */
 static enum decoder_verdict read_keys(struct decoder *decoder)
 {
+    ASSERT(decoder->has_key);
     decoder->key_row_count = 0;
     decoder->key_row_next = 0;
     decoder->key_row = (const struct row *)(const void *)decoder->key_rows;
@@ -243,6 +262,7 @@ static enum decoder_verdict read_keys(struct decoder *decoder)
 
 static bool is_too_large(struct decoder *decoder, struct span bytes, const char *part)
 {
+    ASSERT(part != NULL);
     if (bytes.bytes <= decoder->record_bytes_max) {
         return false;
     }
@@ -288,6 +308,8 @@ enum decoder_verdict decoder_begin(struct decoder *decoder, const struct record 
 
 static bool set_metadata_text(struct row_writer *writer, uint32_t column, const char *text)
 {
+    ASSERT(text != NULL);
+    ASSERT_SLOW(column < writer->layout->column_count);
     const struct span bytes = {(const uint8_t *)text, strlen(text)};
     return row_set_text(writer, column, bytes);
 }
@@ -295,6 +317,8 @@ static bool set_metadata_text(struct row_writer *writer, uint32_t column, const 
 static bool set_metadata(const struct decoder *decoder, struct row_writer *writer, uint32_t column)
 {
     const struct record *record = decoder->record;
+    ASSERT(decoder->source->fields[column].origin == PLAN_FIELD_METADATA);
+    ASSERT(record != NULL);
     static const char *const TYPES[] = {"CreateTime", "LogAppendTime", "NoTimestampType"};
     switch (decoder->source->fields[column].metadata) {
     case PLAN_METADATA_TOPIC:
@@ -325,6 +349,8 @@ static bool set_metadata(const struct decoder *decoder, struct row_writer *write
 /* Adds the columns that do not come from the value. */
 static bool add_others(struct decoder *decoder, struct row_writer *writer)
 {
+    ASSERT_SLOW(writer->row != NULL);
+    ASSERT_SLOW(!decoder->has_key || decoder->key_row_next < decoder->key_row_count);
     const struct plan_source *source = decoder->source;
     for (uint32_t i = 0; i < source->field_count; i++) {
         const struct plan_field *field = &source->fields[i];
@@ -345,6 +371,8 @@ static enum decoder_verdict next_json(struct decoder *decoder, struct span_mut i
                                       const struct row *from, struct row_writer *writer)
 {
     struct json_decoder *json = decoder->value_json;
+    ASSERT_SLOW(json != NULL);
+    ASSERT_SLOW(writer != NULL);
     switch (json_decoder_next(json, into, from, writer)) {
     case JSON_STEP_ROW:
         return DECODER_ROW;
@@ -363,6 +391,8 @@ static enum decoder_verdict next_raw(struct decoder *decoder, struct span_mut in
                                      const struct row *from, struct row_writer *writer)
 {
     const struct record *record = decoder->record;
+    ASSERT(decoder->value_json == NULL);
+    ASSERT_SLOW(record != NULL);
     if (!row_begin(writer, &decoder->source->decoded, into.data, (uint32_t)into.bytes, from)) {
         return DECODER_FULL;
     }
@@ -376,14 +406,18 @@ static enum decoder_verdict next_raw(struct decoder *decoder, struct span_mut in
 /* Reads the value's row again when a further key row goes with it, or the buffer was short. */
 static void value_again(struct decoder *decoder)
 {
+    ASSERT_SLOW(decoder->record != NULL);
     decoder->done = false;
     if (decoder->value_json != NULL) {
         json_decoder_again(decoder->value_json);
     }
 }
 
+/* Goes to the next key row; behind the last one the value moves on. */
 static void step_key(struct decoder *decoder)
 {
+    ASSERT(decoder->has_key);
+    ASSERT(decoder->key_row_next < decoder->key_row_count);
     decoder->key_row_next++;
     decoder->key_row = (const struct row *)(const void *)((const uint8_t *)decoder->key_row +
                                                           decoder->key_row->bytes);
@@ -434,10 +468,12 @@ enum decoder_verdict decoder_next(struct decoder *decoder, struct span_mut into)
 
 const char *decoder_reason(const struct decoder *decoder)
 {
+    ASSERT(decoder != NULL);
     return decoder->reason;
 }
 
 const struct decoder_counters *decoder_counters(const struct decoder *decoder)
 {
+    ASSERT(decoder != NULL);
     return &decoder->counters;
 }

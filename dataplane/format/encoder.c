@@ -28,8 +28,11 @@ struct encoder {
     char reason[ENCODER_REASON_BYTES];
 };
 
+/* Prepares what a JSON part needs; raw parts need nothing. */
 static int create_part(struct part *part, const struct row_layout *layout)
 {
+    ASSERT(part->format != NULL);
+    ASSERT(part->field_count == 0 || part->fields != NULL);
     part->options = (struct json_encode_options){
         .decimal_plain = part->format->decimal_as_plain_number,
         .ignore_nulls = part->format->ignore_null_fields,
@@ -58,6 +61,7 @@ static int create_part(struct part *part, const struct row_layout *layout)
 
 static void destroy_part(struct part *part)
 {
+    ASSERT(part != NULL);
     for (uint32_t i = 0; part->json != NULL && i < part->field_count; i++) {
         free((void *)(uintptr_t)part->json[i].prefix);
     }
@@ -102,8 +106,10 @@ void encoder_destroy(struct encoder *encoder)
     }
 }
 
+/* The name under which a column is written, for messages. */
 static const char *column_name(const struct encoder *encoder, uint32_t column)
 {
+    ASSERT(column < encoder->layout->column_count);
     const struct plan_sink *sink = encoder->sink;
     for (uint32_t i = 0; i < sink->value_field_count + sink->key_field_count; i++) {
         const struct plan_sink_field *field = i < sink->value_field_count
@@ -118,6 +124,8 @@ static const char *column_name(const struct encoder *encoder, uint32_t column)
 
 enum encoder_verdict encoder_admit(struct encoder *encoder, const struct row *row)
 {
+    ASSERT(encoder != NULL && row != NULL);
+    ASSERT_SLOW(row_check(encoder->layout, row, row->bytes));
     const struct plan_sink *sink = encoder->sink;
     for (uint32_t i = 0; i < sink->not_null_count; i++) {
         const uint32_t column = sink->not_null_columns[i];
@@ -140,6 +148,8 @@ enum encoder_verdict encoder_admit(struct encoder *encoder, const struct row *ro
 static enum encoder_verdict encode_raw(const struct encoder *encoder, const struct part *part,
                                        const struct row *row, struct writer *writer)
 {
+    ASSERT(part->format->format == PLAN_FORMAT_RAW);
+    ASSERT(part->field_count <= 1);
     uint8_t small[8];
     const struct plan_sink_field *field = &part->fields[0];
     if (part->field_count == 0) {
@@ -161,6 +171,7 @@ static enum encoder_verdict encode_raw(const struct encoder *encoder, const stru
 static enum encoder_verdict encode_part(const struct encoder *encoder, const struct part *part,
                                         const struct row *row, struct span_mut into, size_t *bytes)
 {
+    ASSERT(into.data != NULL || into.bytes == 0);
     ASSERT(bytes != NULL);
     struct writer writer = {.data = into.data, .capacity = into.bytes};
     enum encoder_verdict verdict = ENCODER_OK;
@@ -182,6 +193,8 @@ static enum encoder_verdict encode_part(const struct encoder *encoder, const str
 enum encoder_verdict encoder_value(struct encoder *encoder, const struct row *row,
                                    struct span_mut into, size_t *bytes)
 {
+    ASSERT(bytes != NULL);
+    ASSERT_SLOW(row_check(encoder->layout, row, row->bytes));
     ASSERT(encoder != NULL && row != NULL);
     const struct plan_sink *sink = encoder->sink;
     if (sink->connector == PLAN_CONNECTOR_PRINT) {
@@ -201,11 +214,14 @@ enum encoder_verdict encoder_value(struct encoder *encoder, const struct row *ro
 enum encoder_verdict encoder_key(struct encoder *encoder, const struct row *row,
                                  struct span_mut into, size_t *bytes)
 {
+    ASSERT(bytes != NULL);
+    ASSERT_SLOW(row_check(encoder->layout, row, row->bytes));
     ASSERT(encoder != NULL && row != NULL);
     return encode_part(encoder, &encoder->key, row, into, bytes);
 }
 
 const char *encoder_reason(const struct encoder *encoder)
 {
+    ASSERT(encoder != NULL);
     return encoder->reason;
 }

@@ -9,6 +9,7 @@
 int json_decoder_create(const struct plan_source *source, enum plan_field_origin origin,
                         size_t record_bytes_max, struct json_decoder **out, struct error *error)
 {
+    ASSERT(source->decoded.column_count == source->field_count);
     ASSERT(source != NULL && out != NULL);
     ASSERT(record_bytes_max > 0);
     struct json_decoder *decoder = calloc(1, sizeof(*decoder));
@@ -56,6 +57,7 @@ void json_decoder_destroy(struct json_decoder *decoder)
 
 void json_decoder_begin(struct json_decoder *decoder, struct span document)
 {
+    ASSERT(decoder->root != NULL);
     ASSERT(document.bytes > 0 && document.data != NULL);
     ASSERT(document.bytes * 3 / 2 + 4 <= decoder->scratch.bytes);
     decoder->document = document;
@@ -67,6 +69,8 @@ void json_decoder_begin(struct json_decoder *decoder, struct span document)
 
 static enum json_step read_quick(struct json_decoder *decoder, struct row_writer *writer)
 {
+    ASSERT_SLOW(decoder->lexer.at == NULL);
+    ASSERT_SLOW(!decoder->done);
     const enum json_step step = json_quick_row(decoder, writer);
     if (step == JSON_STEP_ROW) {
         decoder->done = true;
@@ -77,6 +81,7 @@ static enum json_step read_quick(struct json_decoder *decoder, struct row_writer
 enum json_step json_decoder_next(struct json_decoder *decoder, struct span_mut into,
                                  const struct row *from, struct row_writer *writer)
 {
+    ASSERT(decoder->document.data != NULL);
     ASSERT(writer != NULL);
     ASSERT(into.bytes <= UINT32_MAX);
     if (decoder->done) {
@@ -104,6 +109,7 @@ enum json_step json_decoder_next(struct json_decoder *decoder, struct span_mut i
 
 void json_decoder_again(struct json_decoder *decoder)
 {
+    ASSERT(decoder->document.data != NULL);
     decoder->done = false;
     if (decoder->lexer.at != NULL) {
         decoder->lexer = decoder->row_start;

@@ -21,6 +21,7 @@ static const char HEX[] = "0123456789ABCDEF";
  * and continuations are not among them. */
 static size_t plain_run(const uint8_t *at, const uint8_t *end)
 {
+    ASSERT_SLOW(at <= end);
     const uint8_t *const start = at;
 #ifdef __SSE2__
     const __m128i quote = _mm_set1_epi8('"');
@@ -45,15 +46,19 @@ static size_t plain_run(const uint8_t *at, const uint8_t *end)
     return (size_t)(at - start);
 }
 
+/* Writes a UTF-16 unit as an escape. */
 static void put_unit(struct writer *writer, uint32_t unit)
 {
+    ASSERT_SLOW(unit <= 0xffff);
     const char text[6] = {
         '\\', 'u', HEX[unit >> 12 & 15], HEX[unit >> 8 & 15], HEX[unit >> 4 & 15], HEX[unit & 15]};
     writer_put(writer, text, sizeof(text));
 }
 
+/* Writes an ASCII byte that must not stand as it is. */
 static void put_ascii(struct writer *writer, uint8_t byte)
 {
+    ASSERT_SLOW(byte < ' ' || byte == '"' || byte == '\\');
     static const char SHORT[] = "btn\0fr"; /* 0x08 to 0x0d */
     if (byte >= 0x08 && byte <= 0x0d && SHORT[byte - 0x08] != 0) {
         writer_put_byte(writer, '\\');
@@ -70,6 +75,8 @@ static void put_ascii(struct writer *writer, uint8_t byte)
  * one, which becomes a single replacement character. Surrogates pass. */
 static bool measure(const uint8_t *at, const uint8_t *end, size_t *bytes)
 {
+    ASSERT_SLOW(at < end);
+    ASSERT_SLOW(*at >= 0x80);
     const uint8_t lead = *at;
     const size_t wanted = lead >= 0xf0 ? 4 : (lead >= 0xe0 ? 3 : 2);
     const uint8_t low = lead == 0xe0 ? 0xa0 : (lead == 0xf0 ? 0x90 : 0x80);
@@ -88,8 +95,10 @@ static bool measure(const uint8_t *at, const uint8_t *end, size_t *bytes)
     return true;
 }
 
+/* Writes what starts at a byte past 0x7f; returns the bytes taken. */
 static size_t put_wide(struct writer *writer, const uint8_t *at, const uint8_t *end)
 {
+    ASSERT_SLOW(at < end);
     size_t bytes;
     if (!measure(at, end, &bytes)) {
         writer_put(writer, "\xef\xbf\xbd", 3);
@@ -110,6 +119,8 @@ static size_t put_wide(struct writer *writer, const uint8_t *at, const uint8_t *
 
 void json_encode_text(struct span text, struct writer *writer)
 {
+    ASSERT(text.data != NULL || text.bytes == 0);
+    ASSERT(writer != NULL);
     const uint8_t *at = text.data;
     const uint8_t *const end = at + text.bytes;
     writer_put_byte(writer, '"');
@@ -131,6 +142,8 @@ void json_encode_text(struct span text, struct writer *writer)
 
 void json_encode_base64(struct span bytes, struct writer *writer)
 {
+    ASSERT(bytes.data != NULL || bytes.bytes == 0);
+    ASSERT(writer != NULL);
     static const char LETTERS[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t i = 0; i < bytes.bytes; i += 3) {
@@ -150,6 +163,7 @@ void json_encode_base64(struct span bytes, struct writer *writer)
 
 char *json_encode_prefix(const char *name)
 {
+    ASSERT(name != NULL);
     const size_t bytes = strlen(name);
     char *prefix = malloc(6 * bytes + 8);
     if (prefix == NULL) {
@@ -167,6 +181,7 @@ char *json_encode_prefix(const char *name)
 /* NaN and the infinities are written as text. */
 static void put_approximate(struct writer *writer, const char *text, uint32_t bytes, bool finite)
 {
+    ASSERT_SLOW(bytes > 0 && bytes <= DOUBLE_TEXT_BYTES);
     if (!finite) {
         writer_put_byte(writer, '"');
     }
@@ -179,6 +194,8 @@ static void put_approximate(struct writer *writer, const char *text, uint32_t by
 static void put_decimal(struct writer *writer, const struct type *type, const void *slot,
                         bool plain)
 {
+    ASSERT(type->kind == TYPE_DECIMAL);
+    ASSERT_SLOW(slot != NULL);
     char text[DECIMAL_TEXT_BYTES];
     __int128 unscaled = 0;
     if (type_slot_count(type) == 2) {
@@ -196,6 +213,7 @@ static void put_decimal(struct writer *writer, const struct type *type, const vo
 static void put_timestamp(struct writer *writer, const struct type *type, const void *slot,
                           bool iso)
 {
+    ASSERT(type->kind == TYPE_TIMESTAMP || type->kind == TYPE_TIMESTAMP_LTZ);
     char text[TIMESTAMP_TEXT_BYTES];
     struct timestamp value;
     memcpy(&value, slot, sizeof(value));
@@ -212,6 +230,7 @@ static void put_timestamp(struct writer *writer, const struct type *type, const 
 
 static void put_day_or_time(struct writer *writer, const struct type *type, int64_t value)
 {
+    ASSERT(type->kind == TYPE_DATE || type->kind == TYPE_TIME);
     char date[DATE_TEXT_BYTES];
     char time[TIME_TEXT_BYTES];
     writer_put_byte(writer, '"');
@@ -225,6 +244,7 @@ static void put_day_or_time(struct writer *writer, const struct type *type, int6
 
 static void put_bytes(struct writer *writer, struct span bytes)
 {
+    ASSERT_SLOW(bytes.data != NULL || bytes.bytes == 0);
     writer_put_byte(writer, '"');
     json_encode_base64(bytes, writer);
     writer_put_byte(writer, '"');
@@ -235,6 +255,8 @@ static void put_value(const struct json_encode_field *field,
                       const struct row *row, struct writer *writer)
 {
     const uint32_t column = field->column;
+    ASSERT_SLOW(!row_is_null(row, field->column));
+    ASSERT_SLOW(column < layout->column_count);
     const void *slot = row_slot(layout, row, column);
     const struct value value = row_value(layout, row, column);
     char text[DOUBLE_TEXT_BYTES];
@@ -277,6 +299,7 @@ void json_encode_row(const struct json_encode_field *fields, uint32_t field_coun
                      const struct json_encode_options *options, const struct row_layout *layout,
                      const struct row *row, struct writer *writer)
 {
+    ASSERT(options != NULL && writer != NULL);
     ASSERT(fields != NULL || field_count == 0);
     writer_put_byte(writer, '{');
     bool first = true;

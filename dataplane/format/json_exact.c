@@ -12,8 +12,10 @@ enum walk {
     WALK_BROKEN, /* the document is no JSON, or reading has lost its way */
 };
 
+/* A token's text as Java sees it. */
 static struct span token_text(struct json_decoder *decoder, const struct json_token *token)
 {
+    ASSERT_SLOW(token->fault == NULL);
     if (token->plain) {
         return token->text;
     }
@@ -25,11 +27,15 @@ static struct span token_text(struct json_decoder *decoder, const struct json_to
 
 static bool is_string(const struct type *type)
 {
+    ASSERT_SLOW(type != NULL);
     return type->kind == TYPE_CHAR || type->kind == TYPE_VARCHAR;
 }
 
+/* Makes a column NULL again: a later member of one name replaces, also by nothing. */
 static void clear_column(struct json_decoder *decoder, struct row_writer *writer, uint32_t column)
 {
+    ASSERT_SLOW(column < decoder->layout->column_count);
+    ASSERT_SLOW(writer->row != NULL);
     static const uint64_t ZERO[2];
     row_set(writer, column, ZERO);
     writer->row->words[column >> 6] |= UINT64_C(1) << (column & 63);
@@ -39,6 +45,7 @@ static void clear_column(struct json_decoder *decoder, struct row_writer *writer
 static void clear_object(struct json_decoder *decoder, struct row_writer *writer,
                          const struct json_object *object, uint32_t depth)
 {
+    ASSERT(object != NULL);
     ASSERT(depth <= JSON_PATH_MAX);
     for (uint32_t i = 0; i < object->member_count; i++) {
         const struct json_member *member = &object->members[i];
@@ -53,6 +60,7 @@ static void clear_object(struct json_decoder *decoder, struct row_writer *writer
 /* Steps over a container that the lexer stands on, to its closing bracket. */
 static enum walk skip_container(struct json_lexer *lexer)
 {
+    ASSERT_SLOW(lexer->token.kind == JSON_OBJECT || lexer->token.kind == JSON_ARRAY);
     uint32_t open = 1;
     while (open != 0) {
         switch (json_lexer_next(lexer)) {
@@ -76,12 +84,14 @@ static enum walk skip_container(struct json_lexer *lexer)
 
 static bool opens(enum json_kind kind)
 {
+    ASSERT_SLOW(kind <= JSON_BROKEN);
     return kind == JSON_OBJECT || kind == JSON_ARRAY;
 }
 
 /* Over the value (or whatever it is) that the lexer stands on, to the token behind it. */
 static enum walk skip_to_next(struct json_lexer *lexer)
 {
+    ASSERT_SLOW(lexer->depth <= JSON_DEPTH_MAX);
     if (lexer->token.kind == JSON_BROKEN || lexer->token.kind == JSON_NONE) {
         return WALK_BROKEN;
     }
@@ -91,9 +101,11 @@ static enum walk skip_to_next(struct json_lexer *lexer)
     return json_lexer_next(lexer) == JSON_BROKEN ? WALK_BROKEN : WALK_OK;
 }
 
+/* In lenient mode nothing; the column stays NULL and the reader stands where it stands. */
 static enum walk bad_value(struct json_decoder *decoder, const struct json_member *member,
                            const char *reason)
 {
+    ASSERT(member != NULL && reason != NULL);
     if (decoder->ignore_errors) {
         return WALK_OK;
     }
@@ -106,6 +118,8 @@ static enum walk bad_value(struct json_decoder *decoder, const struct json_membe
 /* Keeps a value for a text column until the row is complete. A container goes in whole. */
 static enum walk keep_text(struct json_decoder *decoder, const struct json_member *member)
 {
+    ASSERT(is_string(&member->type));
+    ASSERT(member->column < decoder->layout->column_count);
     struct json_lexer *lexer = &decoder->lexer;
     struct json_pending *pending = &decoder->pending[member->column];
     struct json_token token = lexer->token;
@@ -125,6 +139,8 @@ static enum walk convert_scalar(struct json_decoder *decoder, struct row_writer 
                                 const struct json_member *member)
 {
     const struct json_token *token = &decoder->lexer.token;
+    ASSERT(!type_is_text(&member->type));
+    ASSERT(token->fault == NULL);
     struct value value;
     const enum json_outcome outcome = json_value_convert(
         &member->type, decoder->iso_timestamps, token->kind, token_text(decoder, token), &value);
@@ -142,6 +158,7 @@ static enum walk convert_scalar(struct json_decoder *decoder, struct row_writer 
  * it then skips; but one that met the closing quote skips to the next quote of all. */
 static enum walk read_bytes(struct json_decoder *decoder, const struct json_member *member)
 {
+    ASSERT(member->column < decoder->layout->column_count);
     const struct json_token *token = &decoder->lexer.token;
     const uint8_t *fault;
     if (token->kind != JSON_STRING) {
@@ -159,6 +176,8 @@ static enum walk read_bytes(struct json_decoder *decoder, const struct json_memb
 static enum walk read_scalar(struct json_decoder *decoder, struct row_writer *writer,
                              const struct json_member *member)
 {
+    ASSERT(member->object == NULL);
+    ASSERT(member->column != JSON_COLUMN_NONE);
     struct json_lexer *lexer = &decoder->lexer;
     clear_column(decoder, writer, member->column);
     if (lexer->token.kind == JSON_NULL || lexer->token.kind == JSON_NONE) {
@@ -184,6 +203,8 @@ static enum walk read_object(struct json_decoder *decoder, struct row_writer *wr
 static enum walk read_member(struct json_decoder *decoder, struct row_writer *writer,
                              struct json_member *member, uint32_t depth)
 {
+    ASSERT(depth <= JSON_PATH_MAX);
+    ASSERT(member != NULL);
     struct json_lexer *lexer = &decoder->lexer;
     if (member->object != NULL) {
         clear_object(decoder, writer, member->object, depth + 1);
@@ -205,6 +226,7 @@ static enum walk read_member(struct json_decoder *decoder, struct row_writer *wr
 static enum walk read_item(struct json_decoder *decoder, struct row_writer *writer,
                            struct json_object *object, uint32_t depth, bool *known)
 {
+    ASSERT(object->member_count > 0);
     struct json_lexer *lexer = &decoder->lexer;
     const struct json_token name = lexer->token;
     *known = false;
@@ -229,6 +251,7 @@ static enum walk read_object(struct json_decoder *decoder, struct row_writer *wr
 {
     ASSERT(depth <= JSON_PATH_MAX);
     struct json_lexer *lexer = &decoder->lexer;
+    ASSERT(lexer->token.kind == JSON_OBJECT);
     uint32_t count = 0;
     if (json_lexer_next(lexer) == JSON_BROKEN) {
         return WALK_BROKEN;
@@ -256,6 +279,8 @@ static bool write_pending(struct json_decoder *decoder, struct row_writer *write
 {
     const struct json_token *token = &decoder->pending[column].token;
     const struct type *type = &decoder->layout->types[column];
+    ASSERT(decoder->pending[column].is_set);
+    ASSERT(type_is_text(type));
     if (is_string(type) && opens(token->kind)) {
         struct json_lexer lexer;
         json_lexer_init(&lexer, token->text);
@@ -279,6 +304,7 @@ static bool write_pending(struct json_decoder *decoder, struct row_writer *write
 
 static enum json_step finish_row(struct json_decoder *decoder, struct row_writer *writer)
 {
+    ASSERT(writer->row != NULL);
     for (uint32_t i = 0; i < decoder->layout->column_count; i++) {
         if (decoder->pending[i].is_set && !write_pending(decoder, writer, i)) {
             return JSON_STEP_FULL;
@@ -291,6 +317,7 @@ static enum json_step finish_row(struct json_decoder *decoder, struct row_writer
  * ignored. Rows before it stand. */
 static enum json_step give_up(struct json_decoder *decoder, enum walk walk)
 {
+    ASSERT(walk != WALK_OK);
     decoder->done = true;
     if (walk == WALK_BROKEN) {
         decoder->reason = decoder->lexer.reason;
@@ -304,6 +331,7 @@ static enum json_step give_up(struct json_decoder *decoder, enum walk walk)
 
 enum json_step json_exact_row(struct json_decoder *decoder, struct row_writer *writer)
 {
+    ASSERT(decoder->lexer.at != NULL);
     ASSERT(writer->row != NULL && !decoder->done);
     struct json_lexer *lexer = &decoder->lexer;
     decoder->row_start = *lexer;

@@ -21,6 +21,7 @@ static bool is_digit(uint8_t byte)
 
 static void skip_space(struct json_lexer *lexer)
 {
+    ASSERT_SLOW(lexer->at <= lexer->end);
     while (lexer->at < lexer->end && is_space(*lexer->at)) {
         lexer->at++;
     }
@@ -28,6 +29,7 @@ static void skip_space(struct json_lexer *lexer)
 
 void json_lexer_init(struct json_lexer *lexer, struct span document)
 {
+    ASSERT(lexer != NULL);
     ASSERT(document.data != NULL || document.bytes == 0);
     lexer->at = document.data;
     lexer->end = document.data + document.bytes;
@@ -43,6 +45,8 @@ void json_lexer_init(struct json_lexer *lexer, struct span document)
 
 static enum json_kind broken(struct json_lexer *lexer, const char *reason)
 {
+    ASSERT(reason != NULL);
+    ASSERT(lexer->at <= lexer->end);
     lexer->reason = reason;
     lexer->token = (struct json_token){.kind = JSON_BROKEN};
     return JSON_BROKEN;
@@ -50,6 +54,7 @@ static enum json_kind broken(struct json_lexer *lexer, const char *reason)
 
 static enum json_kind set_token(struct json_lexer *lexer, enum json_kind kind, size_t bytes)
 {
+    ASSERT_SLOW(bytes <= (size_t)(lexer->end - lexer->at));
     lexer->token = (struct json_token){
         .kind = kind,
         .plain = true,
@@ -61,11 +66,14 @@ static enum json_kind set_token(struct json_lexer *lexer, enum json_kind kind, s
 
 static bool in_object(const struct json_lexer *lexer)
 {
+    ASSERT_SLOW(lexer->depth <= JSON_DEPTH_MAX);
     return lexer->depth != 0 && (lexer->objects[lexer->depth >> 6] >> (lexer->depth & 63) & 1);
 }
 
 static enum json_kind open_container(struct json_lexer *lexer, enum json_kind kind)
 {
+    ASSERT(kind == JSON_OBJECT || kind == JSON_ARRAY);
+    ASSERT(lexer->depth <= JSON_DEPTH_MAX);
     if (lexer->depth == JSON_DEPTH_MAX) {
         return broken(lexer, "nested deeper than 1000 levels");
     }
@@ -79,6 +87,7 @@ static enum json_kind open_container(struct json_lexer *lexer, enum json_kind ki
 
 static enum json_kind close_container(struct json_lexer *lexer, enum json_kind kind)
 {
+    ASSERT_SLOW(kind == JSON_OBJECT_END || kind == JSON_ARRAY_END);
     ASSERT(lexer->depth > 0);
     lexer->depth--;
     lexer->first = false;
@@ -88,6 +97,8 @@ static enum json_kind close_container(struct json_lexer *lexer, enum json_kind k
 /* Reads a text whose opening quote is at lexer->at. */
 static enum json_kind read_text(struct json_lexer *lexer, enum json_kind kind)
 {
+    ASSERT(lexer->at < lexer->end && *lexer->at == '"');
+    ASSERT(kind == JSON_NAME || kind == JSON_STRING);
     const uint8_t *const start = lexer->at + 1;
     bool plain;
     const uint8_t *const close = json_text_end(start, lexer->end, &plain);
@@ -112,6 +123,8 @@ static enum json_kind read_text(struct json_lexer *lexer, enum json_kind kind)
 
 const uint8_t *json_lexer_number(const uint8_t *at, const uint8_t *end, enum json_kind *kind)
 {
+    ASSERT(at <= end);
+    ASSERT(kind != NULL);
     const uint8_t *const start = at;
     *kind = JSON_INTEGER;
     at += at < end && *at == '-';
@@ -147,6 +160,7 @@ const uint8_t *json_lexer_number(const uint8_t *at, const uint8_t *end, enum jso
 
 static enum json_kind read_word(struct json_lexer *lexer, enum json_kind kind, const char *word)
 {
+    ASSERT(word != NULL);
     const size_t bytes = strlen(word);
     const size_t left = (size_t)(lexer->end - lexer->at);
     if (left < bytes || memcmp(lexer->at, word, bytes) != 0) {
@@ -157,6 +171,7 @@ static enum json_kind read_word(struct json_lexer *lexer, enum json_kind kind, c
 
 static enum json_kind read_value(struct json_lexer *lexer)
 {
+    ASSERT(lexer->at < lexer->end);
     lexer->first = false;
     switch (*lexer->at) {
     case '{':
@@ -185,6 +200,7 @@ static enum json_kind read_value(struct json_lexer *lexer)
 /* Reads a member's name and the colon behind it. */
 static enum json_kind read_name(struct json_lexer *lexer)
 {
+    ASSERT(lexer->at < lexer->end);
     if (*lexer->at != '"') {
         return broken(lexer, "a member's name must stand in quotes");
     }
@@ -203,6 +219,8 @@ static enum json_kind read_name(struct json_lexer *lexer)
 /* Steps inside a container, behind a complete item or its opening bracket. */
 static enum json_kind next_item(struct json_lexer *lexer)
 {
+    ASSERT(lexer->depth > 0);
+    ASSERT(lexer->at < lexer->end);
     const bool object = in_object(lexer);
     if (*lexer->at == (object ? '}' : ']')) {
         return close_container(lexer, object ? JSON_OBJECT_END : JSON_ARRAY_END);
@@ -222,6 +240,8 @@ static enum json_kind next_item(struct json_lexer *lexer)
 
 enum json_kind json_lexer_next(struct json_lexer *lexer)
 {
+    ASSERT(lexer->at <= lexer->end);
+    ASSERT(lexer->depth <= JSON_DEPTH_MAX);
     if (lexer->token.kind == JSON_BROKEN) {
         return JSON_BROKEN;
     }
@@ -252,6 +272,7 @@ void json_lexer_resume(struct json_lexer *lexer)
 
 void json_lexer_skip_text(struct json_lexer *lexer, const uint8_t *fault)
 {
+    ASSERT(fault >= lexer->token.text.data);
     bool plain;
     ASSERT(fault <= lexer->end);
     const uint8_t *const close = json_text_end(fault, lexer->end, &plain);

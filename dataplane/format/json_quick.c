@@ -46,6 +46,7 @@ static const int64_t POWERS_OF_TEN[QUICK_DIGITS_MAX + 1] = {
 
 static inline const uint8_t *skip_space(const uint8_t *at, const uint8_t *end)
 {
+    ASSERT_SLOW(at <= end);
     while (at < end && *at <= ' ' && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t')) {
         at++;
     }
@@ -55,6 +56,7 @@ static inline const uint8_t *skip_space(const uint8_t *at, const uint8_t *end)
 static inline bool starts_with(const uint8_t *at, const uint8_t *end, const char *word,
                                size_t bytes)
 {
+    ASSERT_SLOW(at <= end);
     return (size_t)(end - at) >= bytes && memcmp(at, word, bytes) == 0;
 }
 
@@ -62,6 +64,8 @@ static inline bool starts_with(const uint8_t *at, const uint8_t *end, const char
 static inline bool shape_matches(const struct json_shape *shape, const uint8_t *at,
                                  const uint8_t *end)
 {
+    ASSERT_SLOW(shape->bytes <= JSON_SHAPE_BYTES);
+    ASSERT_SLOW(at <= end);
     if ((size_t)(end - at) < JSON_SHAPE_BYTES) {
         return shape->bytes != 0 && (size_t)(end - at) >= shape->bytes &&
                memcmp(shape->text, at, shape->bytes) == 0;
@@ -84,9 +88,12 @@ static inline bool shape_matches(const struct json_shape *shape, const uint8_t *
 #endif
 }
 
+/* Keeps the name that stands at a place, for the next record. */
 static void remember(struct json_object *object, uint32_t place, const uint8_t *start,
                      const uint8_t *behind, struct json_member *member)
 {
+    ASSERT_SLOW(start < behind);
+    ASSERT_SLOW(place == 0 || object->member_count <= ROW_COLUMNS_MAX);
     const size_t bytes = (size_t)(behind - start);
     if (place < JSON_SHAPE_MAX && bytes <= JSON_SHAPE_BYTES) {
         struct json_shape *shape = &object->shapes[place];
@@ -100,6 +107,8 @@ static void remember(struct json_object *object, uint32_t place, const uint8_t *
 static const uint8_t *read_name(const struct quick *quick, struct json_object *object,
                                 uint32_t place, const uint8_t *at, struct json_member **member)
 {
+    ASSERT_SLOW(at <= quick->end);
+    ASSERT_SLOW(*member == NULL);
     bool plain;
     const uint8_t *const start = at;
     if (at == quick->end || *at != '"') {
@@ -119,8 +128,10 @@ static const uint8_t *read_name(const struct quick *quick, struct json_object *o
     return at + 1;
 }
 
+/* Over a text that nothing reads; `at` is behind its opening quote. */
 static const uint8_t *skip_text(const uint8_t *at, const uint8_t *end)
 {
+    ASSERT_SLOW(at <= end);
     bool plain;
     const uint8_t *const close = json_text_end(at, end, &plain);
     if (close == NULL) {
@@ -132,8 +143,10 @@ static const uint8_t *skip_text(const uint8_t *at, const uint8_t *end)
     return close + 1;
 }
 
+/* Over a text, a number or a word. */
 static const uint8_t *skip_scalar(const uint8_t *at, const uint8_t *end)
 {
+    ASSERT_SLOW(at < end);
     enum json_kind kind;
     switch (*at) {
     case '"':
@@ -152,6 +165,7 @@ static const uint8_t *skip_scalar(const uint8_t *at, const uint8_t *end)
 /* Reads `"name" :` inside a container that nothing reads. */
 static const uint8_t *skip_name(const uint8_t *at, const uint8_t *end)
 {
+    ASSERT_SLOW(at <= end);
     at = at < end && *at == '"' ? skip_text(at + 1, end) : NULL;
     at = at == NULL ? NULL : skip_space(at, end);
     return at != NULL && at < end && *at == ':' ? skip_space(at + 1, end) : NULL;
@@ -161,6 +175,8 @@ static const uint8_t *skip_name(const uint8_t *at, const uint8_t *end)
 static const uint8_t *skip_closers(const uint8_t *at, const uint8_t *end, uint64_t objects,
                                    uint32_t *depth)
 {
+    ASSERT_SLOW(at <= end);
+    ASSERT_SLOW(*depth >= 1 && *depth <= SKIP_DEPTH_MAX);
     for (at = skip_space(at, end); at < end && *depth != 0; at = skip_space(at, end)) {
         const bool object = objects >> (*depth - 1) & 1;
         if (*at == ',') {
@@ -179,8 +195,10 @@ static const uint8_t *skip_closers(const uint8_t *at, const uint8_t *end, uint64
     return NULL;
 }
 
+/* Over an object or array that nothing reads, to behind its closing bracket. */
 static const uint8_t *skip_container(const uint8_t *at, const uint8_t *end)
 {
+    ASSERT_SLOW(at < end);
     uint64_t objects = 0; /* bit d - 1: the container at depth d is an object */
     uint32_t depth = 0;
     do {
@@ -209,11 +227,13 @@ static const uint8_t *skip_container(const uint8_t *at, const uint8_t *end)
 
 static const uint8_t *skip_value(const uint8_t *at, const uint8_t *end)
 {
+    ASSERT_SLOW(at < end);
     return *at == '{' || *at == '[' ? skip_container(at, end) : skip_scalar(at, end);
 }
 
 static inline void set_null_bit(struct row *row, uint32_t column, bool is_null)
 {
+    ASSERT_SLOW(column < ROW_COLUMNS_MAX);
     const uint64_t bit = UINT64_C(1) << (column & 63);
     row->words[column >> 6] = (row->words[column >> 6] & ~bit) | (is_null ? bit : 0);
 }
@@ -221,6 +241,8 @@ static inline void set_null_bit(struct row *row, uint32_t column, bool is_null)
 static inline void set_slot(const struct quick *quick, const struct json_member *member,
                             int64_t value)
 {
+    ASSERT_SLOW(member->column < quick->writer->layout->column_count);
+    ASSERT_SLOW(member->word == quick->writer->layout->slots[member->column]);
     struct row *row = quick->writer->row;
     row->words[member->word] = (uint64_t)value;
     set_null_bit(row, member->column, false);
@@ -229,6 +251,8 @@ static inline void set_slot(const struct quick *quick, const struct json_member 
 static const uint8_t *put_text(struct quick *quick, const struct json_member *member,
                                struct span text, const uint8_t *behind)
 {
+    ASSERT_SLOW(type_is_text(&member->type));
+    ASSERT_SLOW(behind <= quick->end);
     if (!row_set_text(quick->writer, member->column, text)) {
         quick->full = true;
         return NULL;
@@ -236,9 +260,12 @@ static const uint8_t *put_text(struct quick *quick, const struct json_member *me
     return behind;
 }
 
+/* A scalar for a STRING column: text decoded, all else as it was sent. */
 static const uint8_t *read_text(struct quick *quick, const struct json_member *member,
                                 const uint8_t *at)
 {
+    ASSERT_SLOW(at < quick->end);
+    ASSERT_SLOW(member->object == NULL);
     if (*at != '"') {
         const uint8_t *const behind = skip_scalar(at, quick->end);
         return behind == NULL
@@ -266,6 +293,7 @@ static const uint8_t *read_text(struct quick *quick, const struct json_member *m
 static inline const uint8_t *read_digits(const uint8_t *at, const uint8_t *end, int64_t *value,
                                          uint32_t *fraction)
 {
+    ASSERT_SLOW(at <= end);
     const bool negative = at < end && *at == '-';
     at += negative;
     const uint8_t *const start = at;
@@ -299,6 +327,8 @@ static inline const uint8_t *read_digits(const uint8_t *at, const uint8_t *end, 
 static const uint8_t *read_general(struct quick *quick, const struct json_member *member,
                                    const uint8_t *at)
 {
+    ASSERT_SLOW(at < quick->end);
+    ASSERT_SLOW(!type_is_text(&member->type));
     struct json_decoder *decoder = quick->decoder;
     const uint8_t *const behind = skip_scalar(at, quick->end);
     if (behind == NULL) {
@@ -334,6 +364,7 @@ static const uint8_t *read_general(struct quick *quick, const struct json_member
 
 static bool fits_integer(enum type_kind kind, int64_t value)
 {
+    ASSERT_SLOW(kind >= TYPE_TINYINT && kind <= TYPE_BIGINT);
     switch (kind) {
     case TYPE_TINYINT:
         return value == (int8_t)value;
@@ -349,6 +380,8 @@ static bool fits_integer(enum type_kind kind, int64_t value)
 static const uint8_t *read_integer(struct quick *quick, const struct json_member *member,
                                    const uint8_t *at)
 {
+    ASSERT_SLOW(type_is_integer(&member->type));
+    ASSERT_SLOW(at < quick->end);
     int64_t value;
     uint32_t fraction;
     const uint8_t *const behind = read_digits(at, quick->end, &value, &fraction);
@@ -365,6 +398,8 @@ static const uint8_t *read_decimal(struct quick *quick, const struct json_member
     int64_t value;
     uint32_t fraction;
     const struct type *type = &member->type;
+    ASSERT_SLOW(type->kind == TYPE_DECIMAL);
+    ASSERT_SLOW(at < quick->end);
     const uint8_t *const behind = read_digits(at, quick->end, &value, &fraction);
     if (behind == NULL || fraction > type->scale || type->precision > QUICK_DIGITS_MAX) {
         return read_general(quick, member, at);
@@ -380,6 +415,8 @@ static const uint8_t *read_decimal(struct quick *quick, const struct json_member
 static const uint8_t *read_stamp(struct quick *quick, const struct json_member *member,
                                  const uint8_t *at)
 {
+    ASSERT_SLOW(type_slot_count(&member->type) == 2);
+    ASSERT_SLOW(at < quick->end);
     bool plain;
     const uint8_t *const close = *at == '"' ? json_text_end(at + 1, quick->end, &plain) : NULL;
     struct timestamp stamp;
@@ -396,6 +433,7 @@ static const uint8_t *read_stamp(struct quick *quick, const struct json_member *
 static const uint8_t *read_bytes(struct quick *quick, const struct json_member *member,
                                  const uint8_t *at)
 {
+    ASSERT_SLOW(at < quick->end);
     bool plain;
     const uint8_t *fault;
     const uint8_t *const close = *at == '"' ? json_text_end(at + 1, quick->end, &plain) : NULL;
@@ -412,6 +450,8 @@ static const uint8_t *read_bytes(struct quick *quick, const struct json_member *
 static inline const uint8_t *read_value(struct quick *quick, const struct json_member *member,
                                         const uint8_t *at)
 {
+    ASSERT_SLOW(at < quick->end);
+    ASSERT_SLOW(member->column < quick->writer->layout->column_count);
     if (*at == 'n') {
         return starts_with(at, quick->end, "null", 4) ? at + 4 : NULL;
     }
@@ -447,6 +487,8 @@ static const uint8_t *read_object(struct quick *quick, struct json_object *objec
 static const uint8_t *read_member(struct quick *quick, struct json_member *member,
                                   const uint8_t *at, uint32_t depth)
 {
+    ASSERT_SLOW(at < quick->end);
+    ASSERT_SLOW(depth <= JSON_PATH_MAX);
     if (member == NULL) {
         return skip_value(at, quick->end);
     }
@@ -472,6 +514,7 @@ static const uint8_t *read_object(struct quick *quick, struct json_object *objec
 {
     ASSERT(depth <= JSON_PATH_MAX);
     const uint8_t *const end = quick->end;
+    ASSERT_SLOW(at <= end);
     uint32_t known = 0;
     at = skip_space(at, end);
     if (at < end && *at == '}') {
@@ -505,6 +548,7 @@ static const uint8_t *read_object(struct quick *quick, struct json_object *objec
 
 enum json_step json_quick_row(struct json_decoder *decoder, struct row_writer *writer)
 {
+    ASSERT(decoder->document.bytes > 0);
     ASSERT(writer->row != NULL);
     struct quick quick = {
         .decoder = decoder,

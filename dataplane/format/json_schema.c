@@ -8,8 +8,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* FNV-1a, its high bits folded in. */
 static uint32_t hash_name(struct span name)
 {
+    ASSERT_SLOW(name.data != NULL || name.bytes == 0);
     uint32_t hash = 2166136261u;
     for (size_t i = 0; i < name.bytes; i++) {
         hash = (hash ^ name.data[i]) * 16777619u;
@@ -19,6 +21,7 @@ static uint32_t hash_name(struct span name)
 
 static struct json_member *find_linear(struct json_object *object, const char *name)
 {
+    ASSERT(name != NULL);
     for (uint32_t i = 0; i < object->member_count; i++) {
         if (strcmp(object->members[i].name, name) == 0) {
             return &object->members[i];
@@ -29,6 +32,8 @@ static struct json_member *find_linear(struct json_object *object, const char *n
 
 static struct json_member *add_member(struct json_object *object, const char *name)
 {
+    ASSERT(name != NULL);
+    ASSERT(object->member_count < ROW_COLUMNS_MAX);
     const size_t bytes = (object->member_count + 1) * sizeof(struct json_member);
     struct json_member *members = realloc(object->members, bytes);
     if (members == NULL) {
@@ -48,6 +53,8 @@ static struct json_member *add_member(struct json_object *object, const char *na
 static int add_field(struct json_object *object, const struct plan_source *source, uint32_t index)
 {
     const struct plan_field *field = &source->fields[index];
+    ASSERT(index < source->field_count);
+    ASSERT(field->path_count <= JSON_PATH_MAX);
     for (uint32_t depth = 0; depth < field->path_count; depth++) {
         const char *name = field->path[depth];
         const bool last = depth + 1 == field->path_count;
@@ -78,8 +85,10 @@ static int add_field(struct json_object *object, const struct plan_source *sourc
     return -EINVAL;
 }
 
+/* Makes the hash tables of an object and all below it, at most half full. */
 static int fill_buckets(struct json_object *object, uint32_t depth)
 {
+    ASSERT(object->buckets == NULL);
     ASSERT(depth <= JSON_PATH_MAX);
     uint32_t count = 8;
     while (count < 2 * object->member_count) {
@@ -134,6 +143,7 @@ int json_schema_create(const struct plan_source *source, enum plan_field_origin 
 
 static void destroy_at(struct json_object *object, uint32_t depth)
 {
+    ASSERT(object != NULL);
     ASSERT(depth <= JSON_PATH_MAX);
     for (uint32_t i = 0; i < object->member_count; i++) {
         if (object->members[i].object != NULL) {

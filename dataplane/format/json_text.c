@@ -15,6 +15,8 @@
 /* Plain reference of the 16-byte steps below; also does the last bytes. */
 static const uint8_t *text_end_tail(const uint8_t *at, const uint8_t *end, bool *plain)
 {
+    ASSERT_SLOW(at <= end + 1);
+    ASSERT_SLOW(plain != NULL);
     for (; at < end; at++) {
         if (*at == '"') {
             return at;
@@ -31,6 +33,7 @@ static const uint8_t *text_end_tail(const uint8_t *at, const uint8_t *end, bool 
 
 const uint8_t *json_text_end(const uint8_t *at, const uint8_t *end, bool *plain)
 {
+    ASSERT_SLOW(plain != NULL);
     ASSERT_SLOW(at <= end);
     *plain = true;
 #ifdef __SSE2__
@@ -65,6 +68,7 @@ const uint8_t *json_text_end(const uint8_t *at, const uint8_t *end, bool *plain)
 
 bool json_text_is_utf8(struct span text)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     const uint8_t *at = text.data;
     const uint8_t *const end = at + text.bytes;
     while (at < end) {
@@ -90,6 +94,7 @@ bool json_text_is_utf8(struct span text)
 /* Writes one UTF-16 unit; a low surrogate behind a high one becomes their character. */
 static size_t put_unit(uint8_t *into, size_t used, uint32_t unit)
 {
+    ASSERT_SLOW(into != NULL);
     ASSERT_SLOW(unit <= 0xffff);
     if (unit < 0x80) {
         into[used] = (uint8_t)unit;
@@ -118,6 +123,7 @@ static size_t put_unit(uint8_t *into, size_t used, uint32_t unit)
 
 static bool read_hex(const uint8_t *at, uint32_t *unit)
 {
+    ASSERT_SLOW(at != NULL);
     *unit = 0;
     for (uint32_t i = 0; i < 4; i++) {
         const uint8_t byte = at[i];
@@ -136,6 +142,7 @@ static bool read_hex(const uint8_t *at, uint32_t *unit)
 /* Reads what follows a backslash; returns the bytes taken, 0 when it is no escape. */
 static size_t read_escape(const uint8_t *at, const uint8_t *end, uint32_t *unit)
 {
+    ASSERT_SLOW(at <= end);
     static const char FROM[] = "\"\\/bfnrt";
     static const char INTO[] = "\"\\/\b\f\n\r\t";
     if (at == end) {
@@ -155,6 +162,8 @@ static size_t read_escape(const uint8_t *at, const uint8_t *end, uint32_t *unit)
 /* Reads a lead byte past 0x7f and what belongs to it; returns the bytes taken, 0 when broken. */
 static size_t read_wide(const uint8_t *at, const uint8_t *end, uint32_t *bits)
 {
+    ASSERT_SLOW(at < end);
+    ASSERT_SLOW(*at >= 0x80);
     const uint8_t lead = *at;
     size_t bytes;
     if ((lead & 0xe0) == 0xc0) {
@@ -184,6 +193,7 @@ static size_t read_wide(const uint8_t *at, const uint8_t *end, uint32_t *bits)
 /* Four bytes are two units, also where the arithmetic leaves the range of characters. */
 static size_t put_pair(uint8_t *into, size_t used, uint32_t bits)
 {
+    ASSERT_SLOW(bits <= 0x1fffff);
     const int32_t point = (int32_t)bits - 0x10000;
     used = put_unit(into, used, (uint16_t)(0xd800 | point >> 10));
     return put_unit(into, used, (uint16_t)(0xdc00 | (point & 0x3ff)));
@@ -221,6 +231,7 @@ size_t json_text_decode(struct span raw, uint8_t *into)
  * closes the text, which is neither a continuation nor a hexadecimal digit. */
 static const uint8_t *faulty_byte(const uint8_t *at, const uint8_t *end)
 {
+    ASSERT_SLOW(at < end);
     const bool escape = *at == '\\';
     if (!escape && ((*at & 0xc0) == 0x80 || *at >= 0xf8)) {
         return at;
@@ -247,6 +258,7 @@ static const uint8_t *faulty_byte(const uint8_t *at, const uint8_t *end)
 
 const uint8_t *json_text_fault(struct span raw)
 {
+    ASSERT(raw.data != NULL || raw.bytes == 0);
     const uint8_t *at = raw.data;
     const uint8_t *const end = at + raw.bytes;
     while (at < end) {
@@ -287,6 +299,7 @@ static int32_t base64_bits(uint8_t byte)
  * end it is the closing quote. */
 static int32_t base64_next(const uint8_t **at, const uint8_t *end, uint32_t *unit)
 {
+    ASSERT_SLOW(*at <= end);
     *unit = '"';
     if (*at == end) {
         return BASE64_BAD;
@@ -309,6 +322,8 @@ static int32_t base64_next(const uint8_t **at, const uint8_t *end, uint32_t *uni
 /* Reads the characters behind the first of a group; returns the bytes written, 0 when broken. */
 static size_t base64_group(const uint8_t **at, const uint8_t *end, int32_t first, uint8_t *into)
 {
+    ASSERT_SLOW(first >= 0 && first < 64);
+    ASSERT_SLOW(*at <= end);
     uint32_t unit;
     const bool empty = *at == end;
     const int32_t second = base64_next(at, end, &unit);
@@ -338,6 +353,7 @@ static size_t base64_group(const uint8_t **at, const uint8_t *end, int32_t first
 
 size_t json_text_base64(struct span raw, uint8_t *into, const uint8_t **fault)
 {
+    ASSERT(fault != NULL);
     ASSERT(into != NULL || raw.bytes == 0);
     const uint8_t *at = raw.data;
     const uint8_t *const end = at + raw.bytes;

@@ -21,8 +21,10 @@ struct printer {
     size_t twin_bytes;
 };
 
+/* Appends what fits; the rest is only counted. */
 static void put(struct printer *printer, const void *bytes, size_t count)
 {
+    ASSERT_SLOW(bytes != NULL || count == 0);
     if (printer->used + count <= printer->capacity) {
         memcpy(printer->into + printer->used, bytes, count);
     }
@@ -36,6 +38,7 @@ static void put_byte(struct printer *printer, uint8_t byte)
 
 static void put_control(struct printer *printer, uint8_t byte)
 {
+    ASSERT_SLOW(byte < ' ');
     static const char SHORT[] = "btn\0fr"; /* 0x08 to 0x0d */
     static const char HEX[] = "0123456789ABCDEF";
     if (byte >= 0x08 && byte <= 0x0d && SHORT[byte - 0x08] != 0) {
@@ -50,6 +53,7 @@ static void put_control(struct printer *printer, uint8_t byte)
 /* Decodes in pieces that end between characters, and escapes what the writer escapes. */
 static void put_text(struct printer *printer, struct span raw)
 {
+    ASSERT_SLOW(raw.data != NULL || raw.bytes == 0);
     uint8_t decoded[96];
     put_byte(printer, '"');
     while (raw.bytes != 0) {
@@ -83,8 +87,10 @@ static void put_text(struct printer *printer, struct span raw)
     put_byte(printer, '"');
 }
 
+/* A double as Java prints it; one past the range is a text. */
 static void put_fraction(struct printer *printer, struct span literal)
 {
+    ASSERT_SLOW(literal.bytes > 0);
     char text[DECIMAL_TEXT_BYTES];
     double value;
     (void)double_parse(literal, &value);
@@ -99,6 +105,8 @@ static void put_fraction(struct printer *printer, struct span literal)
 /* A decimal keeps its digits: as many as there are, trailing zeros off, BigDecimal's notation. */
 static void put_decimal(struct printer *printer, struct span literal)
 {
+    ASSERT(printer->exact_decimals);
+    ASSERT_SLOW(literal.bytes > 0);
     __int128 unscaled;
     char text[DECIMAL_TEXT_BYTES];
     for (uint8_t scale = 0; scale <= TYPE_DECIMAL_PRECISION_MAX; scale++) {
@@ -120,6 +128,8 @@ static void put_decimal(struct printer *printer, struct span literal)
 
 static void put_scalar(struct printer *printer, const struct json_token *token)
 {
+    ASSERT(token->kind >= JSON_STRING && token->kind <= JSON_NULL);
+    ASSERT(token->fault == NULL);
     const bool minus_zero = token->kind == JSON_INTEGER && token->text.bytes == 2 &&
                             token->text.data[1] == '0' && token->text.data[0] == '-';
     if (token->kind == JSON_STRING) {
@@ -135,8 +145,10 @@ static void put_scalar(struct printer *printer, const struct json_token *token)
     }
 }
 
+/* To the last token of the value that the lexer stands on. */
 static bool skip_value(struct json_lexer *lexer)
 {
+    ASSERT_SLOW(lexer->depth <= JSON_DEPTH_MAX);
     uint32_t open = 0;
     do {
         const enum json_kind kind = lexer->token.kind;
@@ -152,6 +164,7 @@ static bool skip_value(struct json_lexer *lexer)
 /* Compares names as decoded; long ones with escapes count as different. */
 static bool same_name(const struct json_token *a, const struct json_token *b)
 {
+    ASSERT_SLOW(a->kind == JSON_NAME && b->kind == JSON_NAME);
     uint8_t left[512];
     uint8_t right[512];
     if (a->plain && b->plain) {
@@ -170,6 +183,8 @@ static bool same_name(const struct json_token *a, const struct json_token *b)
 static bool find_twin(struct printer *printer, struct json_lexer from, const uint8_t *until,
                       const struct json_token *name, struct json_lexer *last)
 {
+    ASSERT(name->kind == JSON_NAME);
+    ASSERT(last != NULL);
     const uint8_t *const start = from.at;
     bool found = false;
     while (printer->twin_bytes < TWIN_BYTES_MAX && json_lexer_next(&from) == JSON_NAME) {
@@ -196,6 +211,8 @@ static bool print_member(struct printer *printer, const struct json_lexer *start
                          struct json_lexer *lexer, uint32_t depth, bool *first)
 {
     const struct json_token name = lexer->token;
+    ASSERT(name.kind == JSON_NAME);
+    ASSERT(first != NULL);
     struct json_lexer twin;
     if (find_twin(printer, *start, lexer->at, &name, &twin)) {
         (void)json_lexer_next(lexer);
@@ -257,6 +274,7 @@ static bool print_value(struct printer *printer, struct json_lexer *lexer, uint3
 
 size_t json_tree_print(struct json_lexer *lexer, bool exact_decimals, struct span_mut into)
 {
+    ASSERT(into.data != NULL || into.bytes == 0);
     ASSERT(lexer->token.kind == JSON_OBJECT || lexer->token.kind == JSON_ARRAY);
     struct printer printer = {
         .into = into.data,

@@ -11,6 +11,7 @@
 /* Cuts bytes up to the space on both sides, as Java's String.trim. */
 static struct span trim(struct span text)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     while (text.bytes != 0 && text.data[0] <= ' ') {
         text.data++;
         text.bytes--;
@@ -31,6 +32,8 @@ static const uint16_t ZEROS[] = {
 /* The digit that starts at a byte past 0x7f, as ASCII; 0 when it is none. */
 static uint8_t script_digit(const uint8_t *at, size_t left, size_t *bytes)
 {
+    ASSERT_SLOW(*at >= 0x80);
+    ASSERT_SLOW(left > 0);
     *bytes = *at < 0xe0 ? 2 : 3;
     if (*at >= 0xf0 || left < *bytes) {
         return 0;
@@ -50,6 +53,7 @@ static uint8_t script_digit(const uint8_t *at, size_t left, size_t *bytes)
  * is too long to be a number of ours, comes back as it is. */
 static struct span ascii_digits(struct span text, uint8_t into[static NUMBER_BYTES_MAX])
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     size_t used = 0;
     bool other_script = false;
     for (size_t at = 0; at < text.bytes; used++) {
@@ -74,6 +78,7 @@ static struct span ascii_digits(struct span text, uint8_t into[static NUMBER_BYT
 /* Reads a whole number as Java's Long.parseLong: sign, digits, nothing else. */
 static bool read_i64(struct span text, int64_t *out)
 {
+    ASSERT_SLOW(out != NULL);
     const uint8_t *at = text.data;
     const uint8_t *const end = at + text.bytes;
     const bool negative = at < end && *at == '-';
@@ -101,6 +106,8 @@ static bool read_i64(struct span text, int64_t *out)
 static bool read_iso_strict(struct span text, const struct timestamp_form *form,
                             struct timestamp *out)
 {
+    ASSERT(form->seconds_optional && !form->zulu);
+    ASSERT(out != NULL);
     uint8_t copy[TIMESTAMP_TEXT_BYTES];
     int64_t days;
     size_t date_bytes = 0;
@@ -134,6 +141,8 @@ bool json_value_stamp(struct span text, bool iso, bool with_zone, struct timesta
 static enum json_outcome convert_decimal_text(struct span text, const struct type *type,
                                               struct value *out)
 {
+    ASSERT(type->kind == TYPE_DECIMAL);
+    ASSERT(type->precision <= TYPE_DECIMAL_PRECISION_MAX);
     __int128 unscaled;
     const enum decimal_verdict verdict =
         decimal_parse(text, type->precision, type->scale, &unscaled);
@@ -150,6 +159,7 @@ static enum json_outcome convert_decimal_text(struct span text, const struct typ
 
 static bool in_range(enum type_kind kind, int64_t value)
 {
+    ASSERT_SLOW(kind != TYPE_NULL);
     switch (kind) {
     case TYPE_TINYINT:
         return value >= INT8_MIN && value <= INT8_MAX;
@@ -166,6 +176,7 @@ static bool in_range(enum type_kind kind, int64_t value)
 /* A number with a point or an exponent is cut for INT and BIGINT; the bounds are doubles. */
 static bool cut_fraction(enum type_kind kind, struct span text, int64_t *out)
 {
+    ASSERT(out != NULL);
     const bool is_long = kind == TYPE_BIGINT || kind == TYPE_INTERVAL_DAY_TIME;
     const double low = is_long ? -0x1p63 : INT32_MIN;
     const double high = is_long ? 0x1p63 : INT32_MAX;
@@ -181,6 +192,7 @@ static bool cut_fraction(enum type_kind kind, struct span text, int64_t *out)
 static enum json_outcome convert_integer(const struct type *type, enum json_kind kind,
                                          struct span text, struct value *out)
 {
+    ASSERT(out != NULL);
     bool good;
     uint8_t digits[NUMBER_BYTES_MAX];
     if (kind == JSON_FRACTION) {
@@ -195,6 +207,7 @@ static enum json_outcome convert_integer(const struct type *type, enum json_kind
 /* Everything that is not the word true is false, without an error. */
 static bool text_is_true(struct span text)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     const struct span word = trim(text);
     static const char TRUE[] = "true";
     if (word.bytes != 4) {
@@ -211,6 +224,8 @@ static bool text_is_true(struct span text)
 static enum json_outcome convert_decimal(const struct type *type, enum json_kind kind,
                                          struct span text, struct value *out)
 {
+    ASSERT(type->kind == TYPE_DECIMAL);
+    ASSERT(out != NULL);
     if (kind == JSON_STRING) {
         uint8_t digits[NUMBER_BYTES_MAX];
         return convert_decimal_text(ascii_digits(trim(text), digits), type, out);
@@ -224,6 +239,7 @@ static enum json_outcome convert_decimal(const struct type *type, enum json_kind
 enum json_outcome json_value_convert(const struct type *type, bool iso, enum json_kind kind,
                                      struct span text, struct value *out)
 {
+    ASSERT(!type_is_text(type));
     ASSERT(kind != JSON_NULL && kind != JSON_BROKEN);
     ASSERT(out != NULL);
     *out = (struct value){.is_null = false};

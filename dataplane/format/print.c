@@ -12,6 +12,7 @@
 
 static void put_string(struct writer *writer, const char *text)
 {
+    ASSERT(text != NULL);
     writer_put(writer, text, strlen(text));
 }
 
@@ -34,6 +35,7 @@ static uint32_t java_time_bytes(const char *text, uint32_t bytes, bool seconds_a
 
 static void put_timestamp(struct writer *writer, const struct type *type, struct timestamp value)
 {
+    ASSERT(type_slot_count(type) == 2);
     char text[TIMESTAMP_TEXT_BYTES];
     const struct timestamp_form form = {.separator = 'T', .plus = true, .precision = 9};
     const uint32_t bytes = timestamp_print(value, &form, text);
@@ -46,6 +48,7 @@ static void put_timestamp(struct writer *writer, const struct type *type, struct
 
 static void put_time(struct writer *writer, int64_t time_ms)
 {
+    ASSERT(time_ms >= 0 && time_ms < MS_PER_DAY);
     char text[TIME_TEXT_BYTES];
     const uint32_t bytes = time_print(time_ms, 9, text);
     writer_put(writer, text, java_time_bytes(text, bytes, false));
@@ -53,6 +56,7 @@ static void put_time(struct writer *writer, int64_t time_ms)
 
 static void put_bytes(struct writer *writer, struct span bytes)
 {
+    ASSERT_SLOW(bytes.data != NULL || bytes.bytes == 0);
     char text[INTEGER_TEXT_BYTES];
     writer_put_byte(writer, '[');
     for (size_t i = 0; i < bytes.bytes; i++) {
@@ -65,6 +69,7 @@ static void put_bytes(struct writer *writer, struct span bytes)
 /* As BigDecimal.toString: all digits of the scale, and an exponent below 10^-6. */
 static void put_decimal(struct writer *writer, __int128 unscaled, uint8_t scale)
 {
+    ASSERT(scale <= TYPE_DECIMAL_PRECISION_MAX);
     char plain[DECIMAL_TEXT_BYTES];
     char text[DECIMAL_TEXT_BYTES];
     const uint32_t digits = decimal_print(unscaled, 0, text);
@@ -86,6 +91,7 @@ static void put_decimal(struct writer *writer, __int128 unscaled, uint8_t scale)
 
 static void put_number(struct writer *writer, const struct type *type, const struct value *value)
 {
+    ASSERT(!value->is_null);
     char text[DECIMAL_TEXT_BYTES];
     uint32_t bytes;
     if (type->kind == TYPE_FLOAT) {
@@ -103,6 +109,8 @@ static void put_number(struct writer *writer, const struct type *type, const str
 
 static void put_value(struct writer *writer, const struct type *type, const struct value *value)
 {
+    ASSERT(!value->is_null);
+    ASSERT(type != NULL);
     char date[DATE_TEXT_BYTES];
     switch (type->kind) {
     case TYPE_BOOLEAN:
@@ -136,6 +144,8 @@ void print_encode_row(const char *identifier, const struct plan_sink_field *fiel
                       uint32_t field_count, const struct row_layout *layout, const struct row *row,
                       struct writer *writer)
 {
+    ASSERT(fields != NULL || field_count == 0);
+    ASSERT(writer != NULL);
     static const char *const KINDS[] = {"+I[", "-U[", "+U[", "-D["};
     ASSERT(row->kind <= ROW_DELETE);
     if (identifier != NULL && *identifier != 0) {

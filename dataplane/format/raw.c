@@ -6,6 +6,7 @@
 /* 0: any width */
 static size_t width_of(const struct type *type)
 {
+    ASSERT(type != NULL);
     switch (type->kind) {
     case TYPE_BOOLEAN:
     case TYPE_TINYINT:
@@ -26,6 +27,7 @@ static size_t width_of(const struct type *type)
 /* Loads up to 8 bytes, in their order, as an unsigned number. */
 static uint64_t load(struct span bytes, bool little_endian)
 {
+    ASSERT(bytes.bytes <= 8);
     uint64_t value = 0;
     for (size_t i = 0; i < bytes.bytes; i++) {
         const size_t from = little_endian ? bytes.bytes - 1 - i : i;
@@ -66,6 +68,7 @@ bool raw_decode(const struct type *type, bool little_endian, struct span bytes, 
 size_t raw_encode(const struct type *type, bool little_endian, const struct value *value,
                   struct span_mut into)
 {
+    ASSERT(type != NULL && into.data != NULL);
     ASSERT(!value->is_null);
     ASSERT(into.bytes >= 8);
     const size_t width = width_of(type);
