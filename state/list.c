@@ -643,19 +643,19 @@ void list_prefetch(const struct heap *heap, const struct list_head *head)
     }
 }
 
-/* The item and its place, which stand apart in the chunk. Items have about one length, so the place
- * need not be read to guess where the item is; in a small chunk it is next to the head. */
+/* The item and its place, which stand apart in the chunk; at the end, the last item and the room
+ * behind it. Items have about one length, so the place need not be read to guess where the item is.
+ */
 static void item_prefetch(const struct chunk *chunk, uint32_t index)
 {
     const uint8_t *at = (const uint8_t *)chunk;
+    const uint32_t head = sizeof(*chunk);
+    const uint32_t mean = chunk->end == 0 ? 0 : (uint32_t)(chunk->used - head) / chunk->end;
+    const uint32_t start = index < chunk->end ? head + mean * index : chunk->used - mean;
+    const uint32_t end = index < chunk->end ? start + mean : chunk->used + mean;
     __builtin_prefetch(at + chunk->bytes - (index + 1U) * PLACE_BYTES, 1);
-    if (index >= chunk->end) {
-        __builtin_prefetch(at + chunk->used, 1);
-    } else if (chunk->used > 2 * CACHE_LINE_BYTES) {
-        __builtin_prefetch(at + (uint32_t)chunk->used * index / chunk->end, 1);
-    } else {
-        __builtin_prefetch(at + CACHE_LINE_BYTES, 1);
-    }
+    __builtin_prefetch(at + start, 1);
+    __builtin_prefetch(at + end - 1, 1);
 }
 
 void list_prefetch_items(const struct heap *heap, const struct list_head *head)

@@ -74,6 +74,8 @@ static bool beats(const struct accumulator *self, const void *a, const void *b)
 static bool append_add(const struct accumulator *self, const struct accumulator_state *state,
                        void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     struct extreme_fixed *best = at;
     if (best->seen == 0 || beats(self, datum, best->words)) {
         best->seen = 1;
@@ -85,6 +87,8 @@ static bool append_add(const struct accumulator *self, const struct accumulator_
 static bool append_merge(const struct accumulator *self, const struct accumulator_state *state,
                          void *at, const void *from)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(from != at);
     const struct extreme_fixed *other = from;
     return other->seen == 0 || append_add(self, state, at, other->words);
 }
@@ -92,6 +96,7 @@ static bool append_merge(const struct accumulator *self, const struct accumulato
 static bool append_result(const struct accumulator *self, const struct accumulator_state *state,
                           const void *at, struct value *out)
 {
+    ASSERT_SLOW(at != NULL);
     const struct extreme_fixed *best = at;
     out->is_null = best->seen == 0;
     memcpy(&out->i64, best->words, sizeof(best->words));
@@ -108,6 +113,8 @@ static const struct accumulator_ops append_ops = {
 static bool append_text_add(const struct accumulator *self, const struct accumulator_state *state,
                             void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     uint64_t *blob = at;
     const struct span text = *(const struct span *)datum;
     if (*blob != 0) {
@@ -122,6 +129,8 @@ static bool append_text_add(const struct accumulator *self, const struct accumul
 static bool append_text_merge(const struct accumulator *self, const struct accumulator_state *state,
                               void *at, const void *from)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(from != at);
     const uint64_t other = *(const uint64_t *)from;
     struct span text;
     if (other == 0) {
@@ -134,6 +143,7 @@ static bool append_text_result(const struct accumulator *self,
                                const struct accumulator_state *state, const void *at,
                                struct value *out)
 {
+    ASSERT_SLOW(at != NULL);
     const uint64_t blob = *(const uint64_t *)at;
     out->is_null = blob == 0;
     return out->is_null || accumulator_blob(self, state, blob, &out->text);
@@ -216,6 +226,7 @@ static void value_of_key(const struct accumulator *self, struct span key, struct
 
 static void retract_init(const struct accumulator_state *state, void *at)
 {
+    ASSERT_SLOW(at != NULL);
     ordered_init(at, state->shard, sizeof(int64_t));
 }
 
@@ -237,6 +248,8 @@ static bool retract_count(const struct accumulator_state *state, struct ordered_
 static bool retract_add(const struct accumulator *self, const struct accumulator_state *state,
                         void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     uint8_t key[KEY_BYTES];
     return retract_count(state, at, key_of(self, datum, key), 1);
 }
@@ -244,6 +257,8 @@ static bool retract_add(const struct accumulator *self, const struct accumulator
 static bool retract_retract(const struct accumulator *self, const struct accumulator_state *state,
                             void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     uint8_t key[KEY_BYTES];
     return retract_count(state, at, key_of(self, datum, key), -1);
 }
@@ -251,6 +266,8 @@ static bool retract_retract(const struct accumulator *self, const struct accumul
 static bool retract_merge(const struct accumulator *self, const struct accumulator_state *state,
                           void *at, const void *from)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(from != at);
     const struct ordered_head *other = from;
     struct ordered_cursor cursor;
     bool more = ordered_first(state->heap, other, &cursor);
@@ -271,6 +288,7 @@ static bool retract_merge(const struct accumulator *self, const struct accumulat
 static bool retract_result(const struct accumulator *self, const struct accumulator_state *state,
                            const void *at, struct value *out)
 {
+    ASSERT_SLOW(at != NULL);
     const struct ordered_head *head = at;
     const bool max = wants_max(self);
     struct ordered_cursor cursor;
@@ -305,6 +323,7 @@ static const struct accumulator_ops retract_ops = {
 
 static void sliding_init(const struct accumulator_state *state, void *at)
 {
+    ASSERT_SLOW(at != NULL);
     list_init(at, state->shard, 0);
 }
 
@@ -350,6 +369,7 @@ static int candidate_compare(const struct accumulator *self, const struct accumu
 static bool candidate_insert(const struct accumulator *self, const struct accumulator_state *state,
                              struct list_head *head, const void *datum)
 {
+    ASSERT_SLOW(datum != NULL);
     struct list_cursor cursor;
     if (list_seek(state->heap, head, state->order + 1, &cursor)) {
         const struct list_item later = list_item(state->heap, &cursor);
@@ -377,6 +397,8 @@ static bool candidate_insert(const struct accumulator *self, const struct accumu
 static bool sliding_add(const struct accumulator *self, const struct accumulator_state *state,
                         void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     struct list_head *head = at;
     struct list_cursor cursor;
     while (list_last(state->heap, head, &cursor)) {
@@ -396,6 +418,8 @@ static bool sliding_add(const struct accumulator *self, const struct accumulator
 static bool sliding_retract(const struct accumulator *self, const struct accumulator_state *state,
                             void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     struct list_head *head = at;
     struct list_cursor cursor;
     while (list_first(state->heap, head, &cursor) &&
@@ -408,6 +432,7 @@ static bool sliding_retract(const struct accumulator *self, const struct accumul
 static bool sliding_result(const struct accumulator *self, const struct accumulator_state *state,
                            const void *at, struct value *out)
 {
+    ASSERT_SLOW(at != NULL);
     struct list_cursor cursor;
     out->is_null = !list_first(state->heap, at, &cursor);
     if (out->is_null) {

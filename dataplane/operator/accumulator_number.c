@@ -78,6 +78,7 @@ static int64_t divide(int64_t a, int64_t b)
 static bool count_add(const struct accumulator *self, const struct accumulator_state *state,
                       void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
     *(int64_t *)at += 1;
     return true;
 }
@@ -85,6 +86,7 @@ static bool count_add(const struct accumulator *self, const struct accumulator_s
 static bool count_retract(const struct accumulator *self, const struct accumulator_state *state,
                           void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
     *(int64_t *)at -= 1;
     return true;
 }
@@ -92,6 +94,8 @@ static bool count_retract(const struct accumulator *self, const struct accumulat
 static bool count_merge(const struct accumulator *self, const struct accumulator_state *state,
                         void *at, const void *from)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(from != at);
     *(int64_t *)at += *(const int64_t *)from;
     return true;
 }
@@ -99,6 +103,7 @@ static bool count_merge(const struct accumulator *self, const struct accumulator
 static bool count_result(const struct accumulator *self, const struct accumulator_state *state,
                          const void *at, struct value *out)
 {
+    ASSERT_SLOW(at != NULL);
     out->is_null = false;
     out->i64 = *(const int64_t *)at;
     return true;
@@ -115,6 +120,8 @@ static const struct accumulator_ops count_ops = {
 static bool sum_i64_add(const struct accumulator *self, const struct accumulator_state *state,
                         void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     struct sum_i64 *sum = at;
     sum->count++;
     sum->sum = add_wrapping(sum->sum, load_i64(datum));
@@ -124,6 +131,8 @@ static bool sum_i64_add(const struct accumulator *self, const struct accumulator
 static bool sum_i64_retract(const struct accumulator *self, const struct accumulator_state *state,
                             void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     struct sum_i64 *sum = at;
     sum->count--;
     sum->sum = (int64_t)((uint64_t)sum->sum - (uint64_t)load_i64(datum));
@@ -133,6 +142,8 @@ static bool sum_i64_retract(const struct accumulator *self, const struct accumul
 static bool sum_i64_merge(const struct accumulator *self, const struct accumulator_state *state,
                           void *at, const void *from)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(from != at);
     struct sum_i64 *sum = at;
     const struct sum_i64 *other = from;
     sum->count += other->count;
@@ -143,6 +154,7 @@ static bool sum_i64_merge(const struct accumulator *self, const struct accumulat
 static bool sum_i64_result(const struct accumulator *self, const struct accumulator_state *state,
                            const void *at, struct value *out)
 {
+    ASSERT_SLOW(at != NULL);
     const struct sum_i64 *sum = at;
     out->is_null = sum->count == 0;
     out->i64 = wrap(self->call->result_type.kind, sum->sum);
@@ -153,6 +165,7 @@ static bool average_i64_result(const struct accumulator *self,
                                const struct accumulator_state *state, const void *at,
                                struct value *out)
 {
+    ASSERT_SLOW(at != NULL);
     const struct sum_i64 *sum = at;
     out->is_null = sum->count == 0;
     if (!out->is_null) {
@@ -209,6 +222,8 @@ static void real_step(const struct accumulator *self, struct sum_real *sum, doub
 static bool sum_real_add(const struct accumulator *self, const struct accumulator_state *state,
                          void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     struct sum_real *sum = at;
     sum->count++;
     real_step(self, sum, real_datum(self, datum));
@@ -218,6 +233,8 @@ static bool sum_real_add(const struct accumulator *self, const struct accumulato
 static bool sum_real_retract(const struct accumulator *self, const struct accumulator_state *state,
                              void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     struct sum_real *sum = at;
     sum->count--;
     sum->sum -= real_datum(self, datum); /* from NULL it is 0 - x, and the sum is 0 there */
@@ -231,6 +248,8 @@ static bool sum_real_retract(const struct accumulator *self, const struct accumu
 static bool sum_real_merge(const struct accumulator *self, const struct accumulator_state *state,
                            void *at, const void *from)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(from != at);
     struct sum_real *sum = at;
     const struct sum_real *other = from;
     sum->count += other->count;
@@ -253,6 +272,7 @@ static void real_out(const struct accumulator *self, double value, struct value 
 static bool sum_real_result(const struct accumulator *self, const struct accumulator_state *state,
                             const void *at, struct value *out)
 {
+    ASSERT_SLOW(at != NULL);
     const struct sum_real *sum = at;
     out->is_null = sum->count == 0;
     real_out(self, sum->sum, out);
@@ -263,6 +283,7 @@ static bool average_real_result(const struct accumulator *self,
                                 const struct accumulator_state *state, const void *at,
                                 struct value *out)
 {
+    ASSERT_SLOW(at != NULL);
     const struct sum_real *sum = at;
     out->is_null = sum->count == 0;
     real_out(self, sum->sum / (double)sum->count, out);
@@ -312,6 +333,8 @@ static void decimal_step(const struct accumulator *self, struct sum_decimal *sum
 static bool sum_decimal_add(const struct accumulator *self, const struct accumulator_state *state,
                             void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     struct sum_decimal *sum = at;
     sum->count++;
     decimal_step(self, sum, decimal_datum(self, datum));
@@ -321,6 +344,8 @@ static bool sum_decimal_add(const struct accumulator *self, const struct accumul
 static bool sum_decimal_retract(const struct accumulator *self,
                                 const struct accumulator_state *state, void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     struct sum_decimal *sum = at;
     sum->count--;
     decimal_step(self, sum, -decimal_datum(self, datum));
@@ -330,6 +355,8 @@ static bool sum_decimal_retract(const struct accumulator *self,
 static bool sum_decimal_merge(const struct accumulator *self, const struct accumulator_state *state,
                               void *at, const void *from)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(from != at);
     struct sum_decimal *sum = at;
     const struct sum_decimal *other = from;
     sum->count += other->count;
@@ -345,6 +372,7 @@ static bool sum_decimal_result(const struct accumulator *self,
                                const struct accumulator_state *state, const void *at,
                                struct value *out)
 {
+    ASSERT_SLOW(at != NULL);
     const struct sum_decimal *sum = at;
     out->is_null = sum->count == 0 || sum->seen != DECIMAL_SEEN;
     out->i128 = load_i128(sum->sum);
@@ -410,6 +438,7 @@ static bool average_decimal_result(const struct accumulator *self,
                                    const struct accumulator_state *state, const void *at,
                                    struct value *out)
 {
+    ASSERT_SLOW(at != NULL);
     const struct sum_decimal *sum = at;
     if (sum->count == 0 || sum->seen != DECIMAL_SEEN) {
         return true;
@@ -462,6 +491,8 @@ static double variance_datum(const struct accumulator *self, const void *datum)
 static bool welford_add(const struct accumulator *self, const struct accumulator_state *state,
                         void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     struct welford *sum = at;
     const double value = variance_datum(self, datum);
     const double delta = value - sum->mean;
@@ -474,6 +505,8 @@ static bool welford_add(const struct accumulator *self, const struct accumulator
 static bool welford_retract(const struct accumulator *self, const struct accumulator_state *state,
                             void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     struct welford *sum = at;
     const double value = variance_datum(self, datum);
     const double delta = value - sum->mean;
@@ -486,6 +519,8 @@ static bool welford_retract(const struct accumulator *self, const struct accumul
 static bool welford_merge(const struct accumulator *self, const struct accumulator_state *state,
                           void *at, const void *from)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(from != at);
     struct welford *sum = at;
     const struct welford *other = from;
     const int64_t count = sum->count + other->count;
@@ -542,6 +577,7 @@ static void variance_out(const struct accumulator *self, double value, struct va
 static bool welford_result(const struct accumulator *self, const struct accumulator_state *state,
                            const void *at, struct value *out)
 {
+    ASSERT_SLOW(at != NULL);
     const struct welford *sum = at;
     const int64_t by = sum->count - is_sample(self);
     out->is_null = by <= 0;
@@ -562,6 +598,7 @@ static const struct accumulator_ops welford_ops = {
 static void powers_step(const struct accumulator *self, struct power_sums *sum, const void *datum,
                         bool leaves)
 {
+    ASSERT_SLOW(datum != NULL);
     sum->count += leaves ? -1 : 1;
     if (type_is_integer(&self->call->argument_type)) {
         const uint64_t value = (uint64_t)load_i64(datum);
@@ -587,6 +624,8 @@ static void powers_step(const struct accumulator *self, struct power_sums *sum, 
 static bool powers_add(const struct accumulator *self, const struct accumulator_state *state,
                        void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     powers_step(self, at, datum, false);
     return true;
 }
@@ -594,6 +633,8 @@ static bool powers_add(const struct accumulator *self, const struct accumulator_
 static bool powers_retract(const struct accumulator *self, const struct accumulator_state *state,
                            void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     powers_step(self, at, datum, true);
     return true;
 }
@@ -619,6 +660,7 @@ static void powers_integer(const struct accumulator *self, const struct power_su
 static bool powers_result(const struct accumulator *self, const struct accumulator_state *state,
                           const void *at, struct value *out)
 {
+    ASSERT_SLOW(at != NULL);
     const struct power_sums *sum = at;
     const int64_t by = sum->count - is_sample(self);
     out->is_null = by <= 0;
@@ -638,6 +680,8 @@ static bool powers_result(const struct accumulator *self, const struct accumulat
 static bool powers_merge(const struct accumulator *self, const struct accumulator_state *state,
                          void *at, const void *from)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(from != at);
     struct power_sums *sum = at;
     const struct power_sums *other = from;
     for (uint32_t i = 0; i < COUNT_OF(sum->sum); i++) {

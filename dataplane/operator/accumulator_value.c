@@ -31,6 +31,8 @@ static bool keeps_first(const struct accumulator *self)
 static bool single_add(const struct accumulator *self, const struct accumulator_state *state,
                        void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     struct single_fixed *single = at;
     if (single->seen == 0 || !keeps_first(self)) {
         single->seen = 1;
@@ -42,6 +44,8 @@ static bool single_add(const struct accumulator *self, const struct accumulator_
 static bool single_merge(const struct accumulator *self, const struct accumulator_state *state,
                          void *at, const void *from)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(from != at);
     const struct single_fixed *other = from;
     return other->seen == 0 || single_add(self, state, at, other->words);
 }
@@ -49,6 +53,7 @@ static bool single_merge(const struct accumulator *self, const struct accumulato
 static bool single_result(const struct accumulator *self, const struct accumulator_state *state,
                           const void *at, struct value *out)
 {
+    ASSERT_SLOW(at != NULL);
     const struct single_fixed *single = at;
     out->is_null = single->seen == 0;
     memcpy(&out->i64, single->words, sizeof(single->words));
@@ -65,6 +70,8 @@ static const struct accumulator_ops single_ops = {
 static bool single_text_add(const struct accumulator *self, const struct accumulator_state *state,
                             void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     uint64_t *blob = at;
     return (*blob != 0 && keeps_first(self)) ||
            accumulator_blob_set(state, blob, *(const struct span *)datum);
@@ -73,6 +80,8 @@ static bool single_text_add(const struct accumulator *self, const struct accumul
 static bool single_text_merge(const struct accumulator *self, const struct accumulator_state *state,
                               void *at, const void *from)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(from != at);
     const uint64_t other = *(const uint64_t *)from;
     struct span text;
     return other == 0 ||
@@ -83,6 +92,7 @@ static bool single_text_result(const struct accumulator *self,
                                const struct accumulator_state *state, const void *at,
                                struct value *out)
 {
+    ASSERT_SLOW(at != NULL);
     const uint64_t blob = *(const uint64_t *)at;
     out->is_null = blob == 0;
     return out->is_null || accumulator_blob(self, state, blob, &out->text);
@@ -99,6 +109,8 @@ static const struct accumulator_ops single_text_ops = {
 static bool newest_add(const struct accumulator *self, const struct accumulator_state *state,
                        void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     struct newest *newest = at;
     if (newest->seen != 0 && newest->order > state->order) {
         return true; /* out of order: a later row holds the answer */
@@ -115,6 +127,8 @@ static bool newest_add(const struct accumulator *self, const struct accumulator_
 static bool newest_retract(const struct accumulator *self, const struct accumulator_state *state,
                            void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     struct newest *newest = at;
     if (newest->seen != 0 && newest->order <= state->order) {
         newest->seen = 0;
@@ -125,6 +139,7 @@ static bool newest_retract(const struct accumulator *self, const struct accumula
 static bool newest_result(const struct accumulator *self, const struct accumulator_state *state,
                           const void *at, struct value *out)
 {
+    ASSERT_SLOW(at != NULL);
     const struct newest *newest = at;
     out->is_null = newest->seen == 0;
     if (out->is_null) {
@@ -147,12 +162,15 @@ static const struct accumulator_ops newest_ops = {
 
 static void values_init(const struct accumulator_state *state, void *at)
 {
+    ASSERT_SLOW(at != NULL);
     list_init(at, state->shard, 0);
 }
 
 static bool values_add(const struct accumulator *self, const struct accumulator_state *state,
                        void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     struct value_list *values = at;
     const int64_t order = self->mode == ACCUMULATOR_SLIDING ? state->order : values->next;
     values->next++;
@@ -175,6 +193,8 @@ static bool item_equals(const struct accumulator *self, const struct accumulator
 static bool values_retract(const struct accumulator *self, const struct accumulator_state *state,
                            void *at, const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(datum != NULL);
     struct value_list *values = at;
     const struct span value = accumulator_span(self, datum);
     struct list_cursor cursor;
@@ -192,6 +212,8 @@ static bool values_retract(const struct accumulator *self, const struct accumula
 static bool values_merge(const struct accumulator *self, const struct accumulator_state *state,
                          void *at, const void *from)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(from != at);
     const struct value_list *other = from;
     struct list_cursor cursor;
     bool more = list_first(state->heap, &other->head, &cursor);
@@ -212,6 +234,7 @@ static bool values_merge(const struct accumulator *self, const struct accumulato
 static bool values_end(const struct accumulator *self, const struct accumulator_state *state,
                        const void *at, struct value *out)
 {
+    ASSERT_SLOW(at != NULL);
     const struct value_list *values = at;
     struct list_cursor cursor;
     out->is_null = !(keeps_first(self) ? list_first(state->heap, &values->head, &cursor)
@@ -268,6 +291,7 @@ static bool text_put_item(const struct accumulator *self, const struct accumulat
 static bool listagg_result(const struct accumulator *self, const struct accumulator_state *state,
                            const void *at, struct value *out)
 {
+    ASSERT_SLOW(at != NULL);
     const struct value_list *values = at;
     struct list_cursor cursor;
     bool more = list_first(state->heap, &values->head, &cursor);
@@ -310,6 +334,7 @@ static bool lag_put(const struct accumulator *self, const struct accumulator_sta
 static bool lag_add(const struct accumulator *self, const struct accumulator_state *state, void *at,
                     const void *datum)
 {
+    ASSERT_SLOW(at != NULL);
     const struct span value = datum == NULL ? (struct span){0} : accumulator_span(self, datum);
     if (value.bytes >= ACCUMULATOR_TEXT_BYTES_MAX) {
         return false;
@@ -325,6 +350,7 @@ static bool lag_add(const struct accumulator *self, const struct accumulator_sta
 static bool lag_result(const struct accumulator *self, const struct accumulator_state *state,
                        const void *at, struct value *out)
 {
+    ASSERT_SLOW(at != NULL);
     const struct value_list *values = at;
     struct list_cursor cursor;
     *out = self->call->lag_default;
@@ -348,6 +374,8 @@ static bool lag_result(const struct accumulator *self, const struct accumulator_
 static bool lag_merge(const struct accumulator *self, const struct accumulator_state *state,
                       void *at, const void *from)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(from != at);
     const struct value_list *other = from;
     struct list_cursor cursor;
     bool more = list_first(state->heap, &other->head, &cursor);

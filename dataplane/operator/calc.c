@@ -127,6 +127,8 @@ static uint32_t run(struct calc *self, struct program_state *state,
                     const struct program_context *context, const struct row *const *rows,
                     uint32_t count)
 {
+    ASSERT(count != 0);
+    ASSERT(count <= PARCEL_ROWS_MAX);
     for (;;) {
         const enum program_verdict verdict = program_run(state, context, rows, count);
         if (verdict == PROGRAM_OK) {
@@ -183,6 +185,7 @@ static uint32_t filter(struct calc *self, const struct program_context *context,
 static bool column_put(const struct calc *self, struct row_writer *writer, uint32_t column,
                        const struct row *row, uint32_t index, uint32_t *lacks)
 {
+    ASSERT_SLOW(column < self->node->layout.column_count);
     const uint32_t computed = self->computed_index[column];
     if (computed == COMPUTED_NONE) {
         const uint32_t from = self->node->calc.outputs[column]->column;

@@ -209,6 +209,7 @@ static bool results_equal(const struct group *self, struct row *a, struct row *b
 
 static bool emit(struct group *self, uint8_t *scratch, enum row_kind kind)
 {
+    ASSERT(kind <= ROW_DELETE);
     struct row *row = (struct row *)(void *)scratch;
     row->kind = kind;
     self->context->counters[OPERATOR_ROWS_OUT]++;
@@ -234,6 +235,7 @@ static bool update_emit(struct group *self, bool created)
 static bool group_remove(struct group *self, const struct accumulator_state *state, uint64_t hash,
                          struct span key, bool created)
 {
+    ASSERT(state->value != NULL);
     accumulators_clear(self->set, state);
     (void)table_remove(self->groups, hash, key);
     return created || emit(self, self->before, ROW_DELETE);

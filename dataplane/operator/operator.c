@@ -30,6 +30,8 @@ const struct operator_ops *operator_find(enum plan_operator operator)
 
 enum operator_verdict operator_fail(struct operator_context *context, const char *format, ...)
 {
+    ASSERT(context != NULL);
+    ASSERT(format != NULL);
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(context->failure.text, sizeof(context->failure.text), format, arguments);
@@ -183,6 +185,7 @@ static void bitmap_copy(const struct row_layout *from, const struct row *row, st
 bool widener_begin(const struct widener *widener, struct output *output, struct row_writer *writer,
                    const struct row *row)
 {
+    ASSERT_SLOW(row->bytes >= row_bytes_fixed(widener->from));
     const struct row_layout *from = widener->from;
     if (!output_row_begin(output, writer, row)) {
         return false;

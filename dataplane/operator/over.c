@@ -206,6 +206,7 @@ static struct span pack_fixed(struct over *self, const struct row *row)
 
 struct span over_pack(struct over *self, const struct row *row)
 {
+    ASSERT(self->uses_frame);
     const struct over_frame *frame = &self->frame;
     if (!frame->has_text) {
         return pack_fixed(self, row);
@@ -272,6 +273,7 @@ void over_due_key(const struct over *self, uint64_t *hash, struct span *key)
 
 bool over_timer_pop(struct over *self, uint64_t *hash, struct span *key)
 {
+    ASSERT(!self->is_firing);
     const struct span_mut scratch = {.data = self->due_payload, .bytes = DUE_PAYLOAD_BYTES};
     if (!timers_pop(self->timers, self->watermark_ms, scratch, &self->due)) {
         return false;
@@ -288,6 +290,7 @@ bool over_timer_pop(struct over *self, uint64_t *hash, struct span *key)
 void over_key_remove(struct over *self, const struct accumulator_state *state, uint64_t hash,
                      struct span key)
 {
+    ASSERT(state->value != NULL);
     struct heap *heap = self->context->heap;
     while (!list_clear(heap, over_pending(state), UINT32_MAX)) {
     }
@@ -318,6 +321,7 @@ struct accumulator_state over_value_take(struct over *self, const struct over_lo
  * the chunks of their lists, then the items. */
 static void values_warm(struct over *self, uint32_t count)
 {
+    ASSERT(count <= PARCEL_ROWS_MAX);
     const uint32_t bytes = accumulators_bytes(self->set);
     const uint32_t first_byte = self->plan->on_arrival ? offsetof(struct over_key, last_ms) : 0;
     struct accumulator_state state = {.heap = self->context->heap};

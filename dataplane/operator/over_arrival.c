@@ -9,6 +9,9 @@
  *  - Unbounded: one set of accumulators over all rows, one over those behind the watermark, and a
  *    list of the rows between. An older row rebuilds the former from the latter and the list.
  *
+ * A NULL time reads as the epoch, and rows at or before the epoch are answered as any other, where
+ * Flink drops them silently: a payment without answer would be the worse surprise.
+ *
  * What the watermark proves unreachable for rows in time is given up: a row later than that is
  * answered over what is still there.
  */
@@ -26,6 +29,7 @@ static int64_t time_minus(int64_t time_ms, int64_t delta_ms)
 /* Begins a state that lives for one answer. */
 static struct accumulator_state scratch_begin(struct over *self, uint32_t shard)
 {
+    ASSERT(accumulators_bytes(self->set) <= TABLE_VALUE_BYTES_MAX);
     struct accumulator_state state = {
         .heap = self->context->heap,
         .value = self->scratch_value,
@@ -90,6 +94,8 @@ static void range_drop(struct over *self, struct accumulator_state *state)
 static enum operator_verdict range_in_order(struct over *self, struct accumulator_state *state,
                                             const struct row *row, struct span content)
 {
+    ASSERT(over_time(row) >= over_key(state)->last_ms);
+    ASSERT(content.data != NULL);
     struct heap *heap = self->context->heap;
     struct list_head *frame = over_frame_list(state);
     const int64_t time_ms = over_time(row);
@@ -118,6 +124,7 @@ static enum operator_verdict range_in_order(struct over *self, struct accumulato
 static enum operator_verdict range_out_of_order(struct over *self, struct accumulator_state *state,
                                                 const struct row *row, struct span content)
 {
+    ASSERT(over_time(row) < over_key(state)->last_ms);
     struct heap *heap = self->context->heap;
     struct list_head *frame = over_frame_list(state);
     const int64_t time_ms = over_time(row);
@@ -152,6 +159,7 @@ static void rows_drop(struct over *self, struct accumulator_state *state)
 static enum operator_verdict rows_answer(struct over *self, struct accumulator_state *state,
                                          const struct row *row, struct span content)
 {
+    ASSERT(self->plan->is_rows);
     struct heap *heap = self->context->heap;
     struct list_head *frame = over_frame_list(state);
     const int64_t time_ms = over_time(row);
@@ -177,6 +185,7 @@ static enum operator_verdict rows_answer(struct over *self, struct accumulator_s
 /* Moves rows that the watermark has passed into the accumulators behind it. */
 static bool behind_fold(struct over *self, const struct accumulator_state *state)
 {
+    ASSERT(self->plan->unbounded);
     struct heap *heap = self->context->heap;
     const struct accumulator_state behind = over_base_state(self, state);
     struct list_cursor cursor;
@@ -226,6 +235,7 @@ static enum operator_verdict all_rebuild(struct over *self, struct accumulator_s
 static enum operator_verdict unbounded_answer(struct over *self, struct accumulator_state *state,
                                               const struct row *row, struct span content)
 {
+    ASSERT(self->plan->unbounded);
     struct over_key *key = over_key(state);
     const int64_t time_ms = over_time(row);
     const bool in_order = time_ms >= key->last_ms || key->sequence == 0;
@@ -260,6 +270,7 @@ static bool end_timer_set(struct over *self, const struct over_key *key, uint64_
 static bool key_init(struct over *self, const struct accumulator_state *state, int64_t time_ms,
                      const struct over_lookup *lookup)
 {
+    ASSERT(state->value != NULL);
     list_init(over_pending(state), state->shard, 0);
     list_init(over_frame_list(state), state->shard, 1);
     accumulators_init(self->set, state);

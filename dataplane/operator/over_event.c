@@ -51,6 +51,7 @@ static bool has_timer(const struct over *self, const struct accumulator_state *s
 static bool cleanup_register(struct over *self, struct over_key *value, int64_t time_ms,
                              uint64_t hash, struct span key)
 {
+    ASSERT(is_bounded_range(self));
     const int64_t frame_ms = self->plan->preceding;
     const int64_t earliest = time_plus(time_plus(time_ms, frame_ms), 1);
     if (value->cleanup_ms != 0 && value->cleanup_ms >= earliest) {
@@ -63,6 +64,7 @@ static bool cleanup_register(struct over *self, struct over_key *value, int64_t 
 
 static void key_init(struct over *self, const struct accumulator_state *state)
 {
+    ASSERT(state->value != NULL);
     list_init(over_pending(state), state->shard, 0);
     list_init(over_frame_list(state), state->shard, 0);
     accumulators_init(self->set, state);
@@ -71,6 +73,7 @@ static void key_init(struct over *self, const struct accumulator_state *state)
 enum operator_verdict over_event_row(struct over *self, const struct row *row,
                                      const struct over_lookup *lookup)
 {
+    ASSERT_SLOW(row->bytes >= sizeof(*row));
     const int64_t time_ms = over_time(row);
     const uint64_t hash = lookup->hash;
     struct over_lookup known = *lookup;
@@ -132,6 +135,8 @@ static bool take_in(struct over *self, struct accumulator_state *state, const st
 static bool take_out(struct over *self, struct accumulator_state *state,
                      const struct list_item *item)
 {
+    ASSERT(self->uses_frame);
+    ASSERT(over_frame_list(state)->count != 0);
     state->order = item->order;
     const bool fine = accumulators_retract(self->set, state, over_unpack(self, item));
     list_drop_first(self->context->heap, over_frame_list(state));
@@ -141,6 +146,7 @@ static bool take_out(struct over *self, struct accumulator_state *state,
 /* RANGE: lets go of rows that are more than the frame older than time_ms. */
 static bool leavers_retract(struct over *self, struct accumulator_state *state, int64_t time_ms)
 {
+    ASSERT(is_bounded_range(self));
     const struct heap *heap = self->context->heap;
     struct list_cursor cursor;
     while (list_first(heap, over_frame_list(state), &cursor)) {
@@ -158,6 +164,7 @@ static bool leavers_retract(struct over *self, struct accumulator_state *state, 
 /* RANGE: takes in all waiting rows of one time. */
 static bool ties_accumulate(struct over *self, struct accumulator_state *state, int64_t time_ms)
 {
+    ASSERT(!self->plan->is_rows);
     const struct heap *heap = self->context->heap;
     struct list_cursor cursor;
     bool more = list_first(heap, over_pending(state), &cursor);
@@ -178,6 +185,7 @@ static bool ties_accumulate(struct over *self, struct accumulator_state *state, 
 static bool row_accumulate(struct over *self, struct accumulator_state *state,
                            const struct row *row)
 {
+    ASSERT(self->plan->is_rows);
     const struct heap *heap = self->context->heap;
     struct list_cursor cursor;
     if (!self->plan->unbounded && (int64_t)over_frame_list(state)->count > self->plan->preceding &&
@@ -193,6 +201,8 @@ static bool row_accumulate(struct over *self, struct accumulator_state *state,
 /* Answers the waiting rows of the timer's time, as many as the output takes. */
 static enum operator_verdict answer(struct over *self, struct accumulator_state *state)
 {
+    ASSERT(self->is_firing);
+    ASSERT(self->plan->is_rows || self->is_accumulated);
     struct heap *heap = self->context->heap;
     struct list_cursor cursor;
     while (list_first(heap, over_pending(state), &cursor)) {

@@ -348,6 +348,7 @@ static bool window_emit(struct window *self, const struct accumulator_state *sta
 static bool pane_merge(struct window *self, const struct accumulator_state *merged, struct span key,
                        int64_t end_ms)
 {
+    ASSERT(merged->value == self->merged);
     const struct span pane = key_with_end(self, key, end_ms);
     const uint64_t hash = hash_bytes(pane);
     const struct accumulator_state from = {
@@ -386,6 +387,7 @@ static bool panes_merge(struct window *self, const struct accumulator_state *mer
 /* Rules 2 and 3 behind a fired window of several panes. */
 static bool window_go_on(struct window *self, struct span key, int64_t end_ms, bool is_empty)
 {
+    ASSERT(!is_cascaded(self));
     const int64_t slide = self->spec.plan.slide_ms;
     const int64_t start = window_start(&self->spec, end_ms);
     int64_t drop_to = start + slide; /* HOP: the oldest pane */
@@ -431,6 +433,7 @@ static enum operator_verdict window_fire_merged(struct window *self, struct span
 
 static enum operator_verdict window_fire(struct window *self, struct span key)
 {
+    ASSERT(self->handed_on);
     const int64_t end_ms = key_end(key);
     const bool is_lost = window_fire_ms(&self->spec, end_ms) <= self->lost_until_ms;
     if (!is_cascaded(self) && self->spec.plan.kind != PLAN_WINDOW_TUMBLE) {

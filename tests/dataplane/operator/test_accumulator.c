@@ -144,8 +144,9 @@ static void test_text_extremes_compare_bytes_when_values_come_and_go(void **cont
     const struct type type = type_of(TYPE_VARCHAR);
     const struct aggregate_call calls[] = {simple(AGGREGATE_MIN, type),
                                            simple(AGGREGATE_MAX, type)};
-    static char text[TEXT_LONG + 1];
+    char text[TEXT_LONG + 1];
     memset(text, 'm', TEXT_LONG);
+    text[TEXT_LONG] = '\0';
     for (enum accumulator_mode mode = ACCUMULATOR_RETRACT; mode <= ACCUMULATOR_SLIDING; mode++) {
         struct bare *bare = bare_create(type, calls, 2, mode);
         add(bare, 1, v_text("mm"));
@@ -345,7 +346,7 @@ static void test_merged_states_equal_one_state_when_rows_are_split(void **contex
     calls[6].distinct = true;
     for (enum accumulator_mode mode = ACCUMULATOR_APPEND; mode <= ACCUMULATOR_RETRACT; mode++) {
         struct bare *bare = bare_create(type, calls, COUNT_OF(calls), mode);
-        _Alignas(8) static uint8_t values[2][TABLE_VALUE_BYTES_MAX];
+        _Alignas(8) uint8_t values[2][TABLE_VALUE_BYTES_MAX];
         struct accumulator_state parts[2];
         bare_begin(bare, &parts[0], values[0]);
         bare_begin(bare, &parts[1], values[1]);
