@@ -266,8 +266,8 @@ struct plan_sink {
     uint32_t timestamp_column;        /* written METADATA 'timestamp', UINT32_MAX: none */
     const uint32_t *not_null_columns; /* enforced */
     uint32_t not_null_count;
-    bool not_null_drop;           /* table.exec.sink.not-null-enforcer = DROP */
-    bool trim_pad;                /* table.exec.sink.type-length-enforcer = TRIM_PAD */
+    bool not_null_drop; /* table.exec.sink.not-null-enforcer = DROP */
+    bool trim_pad;      /* table.exec.sink.type-length-enforcer = TRIM_PAD */
     enum plan_partitioner partitioner;
     /* An upsert sink whose input carries -U: true when each -U is followed by the +U of its key,
      * so that -U need not be written; false: -U is a deletion (a row left a filter). */

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "dataplane/ledger.h"
+
 #define HEADERS_MAX  16 /* of one written record */
 #define STICKY_COUNT 64 /* records without key that go to one partition before the next */
 
@@ -18,9 +20,24 @@ struct topic {
     uint32_t sticky_left;
 };
 
+/* A record on its way out. */
+struct stamp {
+    uint64_t arrival_ns;
+    uint64_t appended_ns;
+    uint64_t number; /* among the records appended to its partition, from 0 */
+    uint32_t client_sink;
+    uint32_t ledger_sink;
+};
+
 struct sink_kafka {
     struct record_sink records; /* first: the runtime sees this */
     struct kafka_client *client;
+    struct ledger *ledger; /* NULL: none is kept */
+    struct stamp *stamps;  /* a ring of SINK_KAFKA_STAMPS */
+    uint64_t stamps_in;
+    uint64_t stamps_out;
+    uint64_t now_ns; /* of the last poll */
+    uint32_t ledger_sinks[SINK_KAFKA_TOPICS_MAX];
     uint32_t topic_count;
     struct topic topics[SINK_KAFKA_TOPICS_MAX];
 };
@@ -102,6 +119,26 @@ static enum record_sink_verdict verdict_of(enum kafka_append append)
     }
 }
 
+/* Remembers a record that was just appended. */
+static void put_stamp(struct sink_kafka *sink, uint32_t topic, uint32_t client_sink,
+                      const struct record *record)
+{
+    struct kafka_sink_status status;
+    if (sink->ledger == NULL || sink->ledger_sinks[topic] == INDEX_NONE ||
+        record->arrival_ns == 0 || sink->stamps_in - sink->stamps_out == SINK_KAFKA_STAMPS) {
+        return;
+    }
+    kafka_client_sink_status(sink->client, client_sink, &status);
+    ASSERT(status.appended_count > 0);
+    sink->stamps[sink->stamps_in++ & (SINK_KAFKA_STAMPS - 1)] = (struct stamp){
+        .arrival_ns = record->arrival_ns,
+        .appended_ns = sink->now_ns,
+        .number = status.appended_count - 1,
+        .client_sink = client_sink,
+        .ledger_sink = sink->ledger_sinks[topic],
+    };
+}
+
 static enum record_sink_verdict sink_kafka_append(struct record_sink *self, uint32_t number,
                                                   int32_t wanted, const struct record *record)
 {
@@ -128,12 +165,19 @@ static enum record_sink_verdict sink_kafka_append(struct record_sink *self, uint
         .header_count = copy_headers(record, headers),
         .timestamp_ms = record->timestamp_ms,
     };
-    return verdict_of(kafka_client_append(sink->client, *index, &produced));
+    const enum record_sink_verdict verdict =
+        verdict_of(kafka_client_append(sink->client, *index, &produced));
+    if (verdict == RECORD_SINK_OK) {
+        put_stamp(sink, number, *index, record);
+    }
+    return verdict;
 }
 
 static uint32_t sink_kafka_poll(struct record_sink *self, uint64_t now_ns)
 {
-    return kafka_client_poll(((struct sink_kafka *)self)->client, now_ns);
+    struct sink_kafka *sink = (struct sink_kafka *)self;
+    sink->now_ns = now_ns;
+    return kafka_client_poll(sink->client, now_ns);
 }
 
 static bool sink_kafka_flushed(struct record_sink *self)
@@ -199,12 +243,49 @@ void sink_kafka_destroy(struct sink_kafka *sink)
     for (uint32_t i = 0; i < sink->topic_count; i++) {
         free(sink->topics[i].sinks);
     }
+    free(sink->stamps);
     free(sink);
 }
 
 struct record_sink *sink_kafka_records(struct sink_kafka *sink)
 {
     return &sink->records;
+}
+
+int sink_kafka_keep_ledger(struct sink_kafka *sink, struct ledger *ledger, const uint32_t *sinks)
+{
+    ASSERT(sink->stamps == NULL);
+    sink->stamps = calloc(SINK_KAFKA_STAMPS, sizeof(*sink->stamps));
+    if (sink->stamps == NULL) {
+        return -ENOMEM;
+    }
+    memcpy(sink->ledger_sinks, sinks, sink->topic_count * sizeof(*sinks));
+    sink->ledger = ledger;
+    return 0;
+}
+
+bool sink_kafka_has_stamps(const struct sink_kafka *sink)
+{
+    return sink->stamps_in != sink->stamps_out;
+}
+
+void sink_kafka_sent(struct sink_kafka *sink, uint64_t now_ns)
+{
+    struct kafka_sink_status status = {0};
+    uint32_t known = INDEX_NONE; /* whose status it is */
+    while (sink->stamps_in != sink->stamps_out) {
+        const struct stamp *stamp = &sink->stamps[sink->stamps_out & (SINK_KAFKA_STAMPS - 1)];
+        if (stamp->client_sink != known) {
+            known = stamp->client_sink;
+            kafka_client_sink_status(sink->client, known, &status);
+        }
+        if (stamp->number >= status.handed_count) {
+            return;
+        }
+        ledger_sent(sink->ledger, stamp->ledger_sink, stamp->arrival_ns, stamp->appended_ns,
+                    now_ns);
+        sink->stamps_out++;
+    }
 }
 
 /* Visits the open partitions; stops where visit says so. */

@@ -12,7 +12,9 @@
 
 #define SINK_KAFKA_TOPICS_MAX     256
 #define SINK_KAFKA_PARTITIONS_MAX 1024
+#define SINK_KAFKA_STAMPS         (UINT32_C(1) << 16)
 
+struct ledger;
 struct sink_kafka;
 
 /* Makes a sink.
@@ -31,6 +33,22 @@ void sink_kafka_destroy(struct sink_kafka *sink);
  * returns  borrowed, lives as long as the sink
  * threads  any */
 struct record_sink *sink_kafka_records(struct sink_kafka *sink);
+
+/* Notes how long records stay: each appended record is entered when its batch has been given to the
+ * port, at most SINK_KAFKA_STAMPS at a time (those beyond are not entered).
+ * ledger   of the lane; borrowed
+ * sinks    the ledger's sink of each topic, UINT32_MAX for none; topic_count of them, copied
+ * returns  0 or -ENOMEM
+ * threads  control, before the lane starts */
+int sink_kafka_keep_ledger(struct sink_kafka *sink, struct ledger *ledger, const uint32_t *sinks);
+
+/* Tells whether records wait to be entered: only then is the clock worth reading.
+ * threads  owning lane only */
+bool sink_kafka_has_stamps(const struct sink_kafka *sink);
+
+/* Enters the records that have left since the last call; to be called behind a flush of the stack.
+ * threads  owning lane only */
+void sink_kafka_sent(struct sink_kafka *sink, uint64_t now_ns);
 
 /* Tells how many records the cluster has lost or refused.
  * threads  owning lane only */

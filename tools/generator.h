@@ -43,6 +43,7 @@ struct generator_payments;
 
 struct generator_payments_config {
     uint64_t seed;
+    uint64_t first_id;     /* payments are numbered from here */
     uint32_t cards;        /* at least 1 */
     double rate;           /* payments per second of event time, above 0 */
     int64_t start_ms;      /* of the first payment */

@@ -173,7 +173,7 @@ size_t generator_payments_line(struct generator_payments *generator,
     const uint32_t card = draw_card(generator, &draw);
     const uint64_t traits = generator_mix(generator->card_origin + card);
     const int64_t ms = draw_time(generator, &draw, card);
-    const uint64_t id = generator->next_id++;
+    const uint64_t id = generator->config.first_id + generator->next_id++;
     const uint64_t cents = draw_cents(&draw, traits);
     const bool abroad = draw_below(&draw, ABROAD_ONE_IN) == 0;
     const bool other_device = draw_below(&draw, DEVICE_ONE_IN) == 0;

@@ -82,7 +82,8 @@ char *sql_format(struct sql_memory *memory, const char *format, ...)
     va_start(arguments, format);
     va_list again;
     va_copy(again, arguments);
-    const int bytes = vsnprintf(NULL, 0, format, arguments);
+    char probe[1];
+    const int bytes = vsnprintf(probe, sizeof(probe), format, arguments);
     va_end(arguments);
     ASSERT(bytes >= 0);
     char *text = sql_allocate(memory, (size_t)bytes + 1);

@@ -406,6 +406,7 @@ void kafka_client_sink_status(const struct kafka_client *client, uint32_t sink_i
         .lost_count = sink->lost_count,
         .last_acked_offset = sink->last_acked_offset,
         .handed_ns = sink->handed_ns,
+        .handed_count = sink->handed_count,
     };
 }
 

@@ -371,6 +371,7 @@ static void mark_in_flight(struct kafka_produce *produce, struct kafka_sink *sin
     produce->core->counters.batches_resent += batch->was_sent;
     if (!batch->was_sent) {
         sink->handed_ns = produce->now_ns;
+        sink->handed_count += (uint64_t)batch->builder.record_count;
     }
     batch->was_sent = true;
 }

@@ -79,6 +79,7 @@ struct kafka_sink {
     uint64_t lost_count;
     int64_t last_acked_offset;
     uint64_t handed_ns;
+    uint64_t handed_count; /* records of batches that were given to a stream at least once */
 };
 
 enum kafka_producer_state {

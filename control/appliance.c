@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Start and stop of the box as a table of steps, run in order and undone from the failing one; in
+ * between, the control loop: signals, news of the lanes, group commits. See appliance.h. */
+#include "control/appliance.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "control/box.h"
+#include "control/positions.h"
+#include "control/job_file.h"
+#include "dataplane/ledger.h"
+#include "dataplane/sink_print.h"
+
+#define LOOP_WAIT_NS 50000000 /* how long the control loop sleeps between looks at its lanes */
+
+struct appliance {
+    const char *config_path;
+    const char *script_path;
+    struct appliance_config config;
+    struct job_file script;
+    struct metadata *metadata; /* NULL: no control_bootstrap */
+    struct box box;
+    struct positions *positions; /* NULL without metadata */
+    bool is_draining;
+    uint64_t drain_began_ns;
+    int exit_code;
+    struct error error;
+};
+
+static int fail(struct appliance *appliance, int code)
+{
+    appliance->exit_code = code;
+    return -1;
+}
+
+static int load_config(struct appliance *appliance)
+{
+    if (config_load(appliance->config_path, &appliance->config, &appliance->error) != 0) {
+        return fail(appliance, EXIT_USAGE);
+    }
+    const uint32_t cores = (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
+    if (config_check(&appliance->config, cores, &appliance->error) != 0) {
+        (void)snprintf(appliance->error.place, sizeof(appliance->error.place), "%s",
+                       appliance->config_path);
+        return fail(appliance, EXIT_USAGE);
+    }
+    return 0;
+}
+
+static void unload_config(struct appliance *appliance)
+{
+    config_free(&appliance->config);
+}
+
+static int load_script(struct appliance *appliance)
+{
+    const int status =
+        job_file_load(appliance->script_path, &appliance->script, stderr, &appliance->error);
+    if (status != 0) {
+        const bool refused = status == -EINVAL || status == -ENOTSUP || status == -E2BIG;
+        return fail(appliance, refused ? EXIT_REFUSED : EXIT_USAGE);
+    }
+    return 0;
+}
+
+static void unload_script(struct appliance *appliance)
+{
+    job_file_unload(&appliance->script);
+}
+
+static int lay_box(struct appliance *appliance)
+{
+    const int status =
+        box_init(&appliance->box, &appliance->config, appliance->script.plan, &appliance->error);
+    return status == 0 ? 0 : fail(appliance, EXIT_USAGE);
+}
+
+static void clear_box(struct appliance *appliance)
+{
+    box_fini(&appliance->box);
+    ASSERT(appliance->box.lane_count == 0);
+}
+
+/* Every topic that is read or written must exist. */
+static int check_topics(struct appliance *appliance)
+{
+    const struct plan *plan = appliance->script.plan;
+    uint32_t partitions = 0;
+    for (uint32_t i = 0; i < plan->node_count; i++) {
+        const struct plan_node *node = plan->nodes[i];
+        for (uint32_t t = 0; node->operator== PLAN_SOURCE && t<node->source.topic_count; t++) {
+            if (metadata_topic(appliance->metadata, node->source.topics[t], &partitions,
+                               &appliance->error) != 0) {
+                appliance->error.line = node->line;
+                appliance->error.column = node->column_in_line;
+                return -1;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < appliance->box.topic_count; i++) {
+        if (metadata_topic(appliance->metadata, appliance->box.topics[i], &partitions,
+                           &appliance->error) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static const char *group_of(const struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->node_count; i++) {
+        if (plan->nodes[i]->operator== PLAN_SOURCE && plan->nodes[i]->source.group_id != NULL) {
+            return plan->nodes[i]->source.group_id;
+        }
+    }
+    return NULL;
+}
+
+static bool needs_group(const struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->node_count; i++) {
+        if (plan->nodes[i]->operator== PLAN_SOURCE && plan->nodes[i]->source.startup ==
+            PLAN_STARTUP_GROUP_OFFSETS) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int open_metadata(struct appliance *appliance)
+{
+    const struct appliance_config *config = &appliance->config;
+    const struct plan *plan = appliance->script.plan;
+    if (config->kafka.control_bootstrap[0] == '\0') {
+        if (!needs_group(plan)) {
+            return 0;
+        }
+        (void)error_set(&appliance->error, -EINVAL,
+                        "the script starts at group offsets, which are read over the kernel: set "
+                        "kafka.control_bootstrap, or 'scan.startup.mode' in the script");
+        return fail(appliance, EXIT_USAGE);
+    }
+    if (metadata_open(config->kafka.control_bootstrap, config->kafka.client_id, group_of(plan),
+                      &appliance->metadata, &appliance->error) != 0 ||
+        check_topics(appliance) != 0) {
+        return fail(appliance, EXIT_RUN_FAILED);
+    }
+    return 0;
+}
+
+static void close_metadata(struct appliance *appliance)
+{
+    metadata_close(appliance->metadata);
+}
+
+static int make_memory(struct appliance *appliance)
+{
+    return box_make_memory(&appliance->box, &appliance->error) == 0 ? 0
+                                                                    : fail(appliance, EXIT_USAGE);
+}
+
+static int open_network(struct appliance *appliance)
+{
+    const int status = network_open(&appliance->config, box_queue_count(&appliance->box),
+                                    box_clock(NULL), &appliance->box.network, &appliance->error);
+    return status == 0 ? 0 : fail(appliance, EXIT_USAGE);
+}
+
+static void close_network(struct appliance *appliance)
+{
+    network_close(appliance->box.network);
+    appliance->box.network = NULL;
+}
+
+static int make_job(struct appliance *appliance)
+{
+    if (box_make_edges(&appliance->box, appliance->metadata, &appliance->error) != 0 ||
+        box_make_job(&appliance->box, &appliance->error) != 0) {
+        return fail(appliance, EXIT_USAGE);
+    }
+    return 0;
+}
+
+static int open_positions(struct appliance *appliance)
+{
+    if (appliance->metadata == NULL || group_of(appliance->script.plan) == NULL) {
+        return 0;
+    }
+    if (positions_create(&appliance->box, appliance->metadata, &appliance->positions,
+                         &appliance->error) != 0) {
+        return fail(appliance, EXIT_USAGE);
+    }
+    return 0;
+}
+
+static void close_positions(struct appliance *appliance)
+{
+    positions_destroy(appliance->positions);
+}
+
+static int start_lanes(struct appliance *appliance)
+{
+    return box_start(&appliance->box, &appliance->error) == 0 ? 0 : fail(appliance, EXIT_USAGE);
+}
+
+static void stop_lanes(struct appliance *appliance)
+{
+    box_stop(&appliance->box);
+}
+
+struct step {
+    const char *name;
+    int (*init)(struct appliance *appliance);
+    void (*fini)(struct appliance *appliance); /* also called when its own init failed */
+};
+
+/* Lanes hold streams of the network's stacks: clear_box runs before close_network, and again, doing
+ * nothing, for the step that laid the lanes; so it is right from whichever step a failure comes. */
+static const struct step steps[] = {
+    {"appliance file", load_config, unload_config},
+    {"script", load_script, unload_script},
+    {"lanes", lay_box, clear_box},
+    {"topics", open_metadata, close_metadata},
+    {"memory", make_memory, NULL},
+    {"network", open_network, close_network},
+    {"job", make_job, clear_box},
+    {"positions", open_positions, close_positions},
+    {"threads", start_lanes, stop_lanes},
+};
+
+static bool all_ended(const struct box *box)
+{
+    for (uint32_t i = 0; i < box->lane_count; i++) {
+        if (!box->lanes[i].has_ended) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void print_ledger(struct appliance *appliance)
+{
+    struct box *box = &appliance->box;
+    struct ledger *sum = job_lane_ledger(box->job, 0);
+    struct ledger *total = NULL;
+    const char *names[LEDGER_SINKS_MAX];
+    if (sum == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < sum->sink_count; i++) {
+        names[i] = sum->sinks[i].name;
+    }
+    if (ledger_create(names, sum->sink_count, &total, &appliance->error) != 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < box->lane_count; i++) {
+        if (job_lane_ledger(box->job, i) != NULL) {
+            ledger_merge(total, job_lane_ledger(box->job, i));
+        }
+    }
+    job_print(box->job, stdout);
+    ledger_print(total, stdout);
+    const char *path = appliance->config.run.ledger_json;
+    FILE *json = path[0] == '\0' ? NULL : fopen(path, "we");
+    if (json != NULL) {
+        ledger_print_json(total, json);
+        (void)fclose(json);
+    } else if (path[0] != '\0') {
+        (void)fprintf(stderr, "penstock: run.ledger_json: %s: %s\n", path, strerror(errno));
+    }
+    ledger_destroy(total);
+    (void)fflush(stdout);
+}
+
+static void begin_drain(struct appliance *appliance)
+{
+    const struct lane_command drain = {.kind = LANE_COMMAND_DRAIN};
+    appliance->is_draining = true;
+    appliance->drain_began_ns = box_clock(NULL);
+    for (uint32_t i = 0; i < appliance->box.lane_count; i++) {
+        while (!lane_command(appliance->box.lanes[i].lane, &drain)) {
+            (void)sched_yield();
+        }
+    }
+}
+
+/* What a failed lane says decides how the program ends: a failure that names a place in the job is
+ * the job's, one of a connection or topic is the run's. */
+static void take_failure(struct appliance *appliance, struct box_lane *lane)
+{
+    const struct error *reason = lane_failure(lane->lane);
+    const bool is_job = job_lane_state(appliance->box.job, lane->number) == JOB_FAILED;
+    lane->has_failed = true;
+    appliance->error = *reason;
+    (void)fail(appliance, is_job ? EXIT_JOB_FAILED : EXIT_RUN_FAILED);
+}
+
+static void take_events(struct appliance *appliance)
+{
+    for (uint32_t i = 0; i < appliance->box.lane_count; i++) {
+        struct box_lane *lane = &appliance->box.lanes[i];
+        struct lane_event event;
+        struct kafka_event news;
+        while (news_pop(lane->news, &news)) {
+            (void)fprintf(stderr, "kafka: %s\n", news.text);
+        }
+        if (lane->printer != NULL) {
+            (void)sink_print_drain(lane->printer, stdout, stderr);
+        }
+        while (lane_event(lane->lane, &event)) {
+            lane->has_ended |= event.kind == LANE_EVENT_ENDED;
+            if (event.kind == LANE_EVENT_FAILED) {
+                take_failure(appliance, lane);
+            }
+        }
+    }
+}
+
+/* Handles a signal; false when the program must leave now. */
+static bool take_signal(struct appliance *appliance, int number)
+{
+    if (number == SIGUSR1) {
+        print_ledger(appliance);
+        return true;
+    }
+    if (appliance->is_draining) {
+        appliance->exit_code = EXIT_KILLED;
+        return false;
+    }
+    (void)fprintf(stderr, "penstock: draining; a second signal stops at once\n");
+    begin_drain(appliance);
+    return true;
+}
+
+static bool drained_too_long(struct appliance *appliance)
+{
+    const uint64_t limit_ns = appliance->config.run.drain_timeout_ms * UINT64_C(1000000);
+    if (!appliance->is_draining || box_clock(NULL) - appliance->drain_began_ns < limit_ns) {
+        return false;
+    }
+    (void)error_set(&appliance->error, -ETIMEDOUT,
+                    "not drained within run.drain_timeout_ms (%" PRIu64
+                    " ms): what was read and not written is lost to this run",
+                    appliance->config.run.drain_timeout_ms);
+    (void)fail(appliance, EXIT_RUN_FAILED);
+    return true;
+}
+
+static void control_loop(struct appliance *appliance, const sigset_t *signals)
+{
+    const struct timespec wait = {.tv_nsec = LOOP_WAIT_NS};
+    for (;;) {
+        const int number = sigtimedwait(signals, NULL, &wait);
+        if (number > 0 && !take_signal(appliance, number)) {
+            return;
+        }
+        take_events(appliance);
+        if (appliance->exit_code != EXIT_DONE || all_ended(&appliance->box) ||
+            drained_too_long(appliance)) {
+            return;
+        }
+        if (appliance->positions != NULL) {
+            positions_poll(appliance->positions, box_clock(NULL));
+        }
+    }
+}
+
+static void undo(struct appliance *appliance, size_t from)
+{
+    for (size_t i = from + 1; i-- > 0;) {
+        if (steps[i].fini != NULL) {
+            steps[i].fini(appliance);
+        }
+    }
+}
+
+static int run_box(struct appliance *appliance, const sigset_t *signals)
+{
+    for (size_t i = 0; i < COUNT_OF(steps); i++) {
+        if (steps[i].init(appliance) != 0) {
+            error_print(stderr, &appliance->error);
+            undo(appliance, i);
+            return appliance->exit_code;
+        }
+    }
+    (void)fprintf(stderr, "penstock: running %s on %u lanes\n", appliance->script_path,
+                  appliance->box.lane_count);
+    control_loop(appliance, signals);
+    const bool is_orderly = appliance->exit_code == EXIT_DONE;
+    box_stop(&appliance->box);
+    take_events(appliance);
+    if (is_orderly && appliance->positions != NULL) {
+        positions_commit_final(appliance->positions);
+    }
+    print_ledger(appliance);
+    if (appliance->exit_code != EXIT_DONE && appliance->exit_code != EXIT_KILLED) {
+        (void)fprintf(stderr, "penstock: stopped: ");
+        error_print(stderr, &appliance->error);
+    }
+    undo(appliance, COUNT_OF(steps) - 1);
+    return appliance->exit_code;
+}
+
+int run_command(int argc, char **argv)
+{
+    if (argc != 3) {
+        (void)fprintf(stderr, "usage: penstock run APPLIANCE.yaml JOB.sql\n");
+        return EXIT_USAGE;
+    }
+    struct appliance *appliance = calloc(1, sizeof(*appliance));
+    sigset_t signals;
+    if (appliance == NULL) {
+        return EXIT_USAGE;
+    }
+    appliance->config_path = argv[1];
+    appliance->script_path = argv[2];
+    /* Blocked before any thread starts, so that only this one takes them. */
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGINT);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)sigaddset(&signals, SIGUSR1);
+    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    const int code = run_box(appliance, &signals);
+    free(appliance);
+    return code;
+}
+
+static void print_lanes(const struct box *box)
+{
+    (void)printf("\nlanes\n");
+    for (uint32_t i = 0; i < box->lane_count; i++) {
+        const struct box_lane *lane = &box->lanes[i];
+        (void)printf("  core %-3u %s%s%s\n", lane->core, lane->receive ? "receive " : "",
+                     lane->operate ? "operate " : "", lane->transmit ? "transmit" : "");
+    }
+}
+
+static void print_memory(const struct appliance *appliance)
+{
+    const struct appliance_config *config = &appliance->config;
+    const uint64_t lanes = appliance->box.lane_count;
+    const uint64_t state = config->cores.operate.count * config->memory.state_mib;
+    const uint64_t parcels = lanes * config->memory.parcels_mib;
+    (void)printf("\nmemory, MiB%s\n", config->memory.hugepages ? " in hugepages" : "");
+    (void)printf("  state    %8" PRIu64 "  %u operate lanes, memory.state_mib each\n", state,
+                 config->cores.operate.count);
+    (void)printf("  parcels  %8" PRIu64 "  %" PRIu64 " lanes, memory.parcels_mib each\n", parcels,
+                 lanes);
+    (void)printf("  and the buffers of Kafka clients, connections and packets\n");
+}
+
+int check_command(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--config-reference") == 0) {
+        config_print_reference(stdout);
+        return EXIT_DONE;
+    }
+    if (argc != 3) {
+        (void)fprintf(stderr, "usage: penstock check APPLIANCE.yaml JOB.sql\n"
+                              "       penstock check --config-reference\n");
+        return EXIT_USAGE;
+    }
+    static const struct step checked[] = {
+        {"appliance file", load_config, unload_config},
+        {"script", load_script, unload_script},
+        {"lanes", lay_box, clear_box},
+    };
+    struct appliance *appliance = calloc(1, sizeof(*appliance));
+    if (appliance == NULL) {
+        return EXIT_USAGE;
+    }
+    appliance->config_path = argv[1];
+    appliance->script_path = argv[2];
+    size_t done = 0;
+    while (done < COUNT_OF(checked) && checked[done].init(appliance) == 0) {
+        done++;
+    }
+    if (done == COUNT_OF(checked)) {
+        plan_explain(appliance->script.plan, stdout);
+        print_lanes(&appliance->box);
+        print_memory(appliance);
+    } else {
+        error_print(stderr, &appliance->error);
+    }
+    const int code = appliance->exit_code;
+    for (size_t i = done < COUNT_OF(checked) ? done + 1 : done; i-- > 0;) {
+        checked[i].fini(appliance);
+    }
+    free(appliance);
+    return code;
+}

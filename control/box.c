@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lanes over cores, their memory and their threads; see box.h. Edges are in box_edges.c. */
+#include "control/box.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <rte_lcore.h>
+
+#define PARCEL_BYTES_MIDDLE  (UINT32_C(64) << 10)
+#define PARCEL_BYTES_LARGE   (UINT32_C(1) << 20)
+#define PARCEL_BYTES_LARGEST (UINT32_C(20) << 20)
+#define HEAP_STEPS           8 /* blocks given back in one turn */
+#define MIB_BYTES            (UINT64_C(1) << 20)
+
+uint64_t box_clock(void *context)
+{
+    struct timespec now;
+    (void)context;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NANOSECONDS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static struct box_lane *lane_of_core(struct box *box, uint32_t core)
+{
+    for (uint32_t i = 0; i < box->lane_count; i++) {
+        if (box->lanes[i].core == core) {
+            return &box->lanes[i];
+        }
+    }
+    if (box->lane_count == PLACEMENT_LANES_MAX) {
+        return NULL;
+    }
+    struct box_lane *lane = &box->lanes[box->lane_count];
+    *lane = (struct box_lane){.box = box, .number = box->lane_count, .core = core};
+    box->lane_count++;
+    return lane;
+}
+
+static int lay_lanes(struct box *box, struct error *error)
+{
+    const struct config_cores *const roles[] = {
+        &box->config->cores.receive, &box->config->cores.operate, &box->config->cores.transmit};
+    for (uint32_t role = 0; role < COUNT_OF(roles); role++) {
+        for (uint32_t i = 0; i < roles[role]->count; i++) {
+            struct box_lane *lane = lane_of_core(box, roles[role]->ids[i]);
+            if (lane == NULL) {
+                return error_set(error, -E2BIG, "more than %u cores in all roles",
+                                 PLACEMENT_LANES_MAX);
+            }
+            lane->receive |= role == 0;
+            lane->operate |= role == 1;
+            lane->transmit |= role == 2;
+        }
+    }
+    return 0;
+}
+
+static bool writes_kafka(const struct plan_node *node)
+{
+    return node->operator== PLAN_SINK &&(node->sink.connector == PLAN_CONNECTOR_KAFKA ||
+                                         node->sink.connector == PLAN_CONNECTOR_UPSERT_KAFKA);
+}
+
+static bool has_dead_letters(const struct plan_node *node)
+{
+    return node->operator== PLAN_SOURCE && node->source.on_error == PLAN_ON_ERROR_DEAD_LETTER;
+}
+
+int box_init(struct box *box, const struct appliance_config *config, const struct plan *plan,
+             struct error *error)
+{
+    uint32_t sources = 0;
+    *box = (struct box){.config = config, .plan = plan};
+    box->topics = calloc(plan->node_count, sizeof(*box->topics));
+    if (box->topics == NULL) {
+        return error_set(error, -ENOMEM, "out of memory");
+    }
+    for (uint32_t i = 0; i < plan->node_count; i++) {
+        const struct plan_node *node = plan->nodes[i];
+        sources += node->operator== PLAN_SOURCE ? 1 : 0;
+        if (writes_kafka(node)) {
+            box->topics[box->topic_count++] = node->sink.topic;
+        } else if (has_dead_letters(node)) {
+            box->topics[box->topic_count++] = node->source.dead_letter_topic;
+        }
+    }
+    if (sources > BOX_SOURCES_MAX) {
+        return error_set(error, -E2BIG, "%u source tables, at most %u", sources, BOX_SOURCES_MAX);
+    }
+    return lay_lanes(box, error);
+}
+
+static bool is_networked(const struct box_lane *lane)
+{
+    return lane->receive || lane->transmit;
+}
+
+uint32_t box_queue_count(const struct box *box)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < box->lane_count; i++) {
+        count += is_networked(&box->lanes[i]) ? 1 : 0;
+    }
+    return count;
+}
+
+static int make_state(struct box_lane *lane, uint64_t bytes, struct error *error)
+{
+    const struct arena_config config = {
+        .memory = mapping_take(lane->mapping, bytes),
+        .bytes = bytes,
+        .shard_count = BOX_SHARDS,
+        .warn_pages_free = (uint32_t)(bytes / 4096 / 10),
+    };
+    if (config.memory == NULL) {
+        return error_set(error, -ENOMEM,
+                         "memory.state_mib: %llu MiB for the state of core %u are not to be had%s",
+                         (unsigned long long)(bytes / MIB_BYTES), lane->core,
+                         lane->box->config->memory.hugepages
+                             ? " in hugepages: reserve more in /proc/sys/vm/nr_hugepages"
+                             : "");
+    }
+    int status = arena_create(&config, &lane->arena, error);
+    if (status == 0) {
+        status = heap_create(lane->arena, &lane->heap, error);
+    }
+    return status;
+}
+
+int box_make_memory(struct box *box, struct error *error)
+{
+    for (uint32_t i = 0; i < box->lane_count; i++) {
+        struct box_lane *lane = &box->lanes[i];
+        lane->mapping = mapping_create(box->config->memory.hugepages);
+        lane->news = aligned_alloc(CACHE_LINE_BYTES, sizeof(*lane->news));
+        if (lane->mapping == NULL || lane->news == NULL) {
+            return error_set(error, -ENOMEM, "out of memory");
+        }
+        memset(lane->news, 0, sizeof(*lane->news));
+        if (!lane->operate) {
+            continue;
+        }
+        const int status = make_state(lane, box->config->memory.state_mib * MIB_BYTES, error);
+        if (status != 0) {
+            return status;
+        }
+    }
+    return 0;
+}
+
+static void *take_memory(void *context, uint32_t lane, size_t bytes)
+{
+    struct box *box = context;
+    ASSERT(lane < box->lane_count);
+    return mapping_take(box->lanes[lane].mapping, bytes);
+}
+
+/* Finds which written topic a node has. */
+static uint32_t topic_of(const struct box *box, const struct plan_node *node)
+{
+    uint32_t topic = 0;
+    for (uint32_t i = 0; i < node->id; i++) {
+        const struct plan_node *other = box->plan->nodes[i];
+        topic += writes_kafka(other) || has_dead_letters(other) ? 1 : 0;
+    }
+    ASSERT(topic < box->topic_count);
+    return topic;
+}
+
+static int find_source(void *context, const struct plan_node *node, uint32_t number,
+                       struct table_source_edge *out, struct error *error)
+{
+    struct box_lane *lane = &((struct box *)context)->lanes[number];
+    *out = (struct table_source_edge){0};
+    for (uint32_t i = 0; i < lane->source_count; i++) {
+        if (lane->sources[i].node == node) {
+            out->records = source_kafka_records(lane->sources[i].source);
+        }
+    }
+    if (out->records == NULL) {
+        return error_set(error, -ENOENT, "table %s has no source on lane %u", node->source.table,
+                         number);
+    }
+    if (has_dead_letters(node)) {
+        out->dead_letters = sink_kafka_records(lane->sink);
+        out->dead_letter_topic = topic_of(lane->box, node);
+    }
+    return 0;
+}
+
+static int find_sink(void *context, const struct plan_node *node, uint32_t number,
+                     struct table_sink_edge *out, struct error *error)
+{
+    struct box_lane *lane = &((struct box *)context)->lanes[number];
+    (void)error;
+    *out = (struct table_sink_edge){0};
+    if (writes_kafka(node)) {
+        out->records = sink_kafka_records(lane->sink);
+        out->topic = topic_of(lane->box, node);
+    } else if (node->sink.connector == PLAN_CONNECTOR_PRINT) {
+        out->records = lane->printer;
+        out->topic = node->sink.print_to_stderr ? 1 : 0;
+    }
+    return 0;
+}
+
+static void size_parcels(struct job_config *config, uint64_t bytes)
+{
+    config->class_count = 4;
+    config->classes[0] = (struct parcel_class){
+        .bytes = PARCEL_BYTES_DEFAULT, .count = (uint32_t)(bytes / 2 / PARCEL_BYTES_DEFAULT)};
+    config->classes[1] = (struct parcel_class){
+        .bytes = PARCEL_BYTES_MIDDLE, .count = (uint32_t)(bytes / 4 / PARCEL_BYTES_MIDDLE)};
+    config->classes[2] = (struct parcel_class){
+        .bytes = PARCEL_BYTES_LARGE, .count = (uint32_t)(bytes / 4 / PARCEL_BYTES_LARGE + 1)};
+    config->classes[3] = (struct parcel_class){.bytes = PARCEL_BYTES_LARGEST, .count = 2};
+}
+
+static uint32_t poll_stack(void *context, uint64_t now_ns)
+{
+    return stack_poll(context, now_ns);
+}
+
+static uint32_t flush_stack(void *context, uint64_t now_ns)
+{
+    struct box_lane *lane = context;
+    const uint32_t work = stack_flush(lane->stack, now_ns);
+    if (lane->sink != NULL && sink_kafka_has_stamps(lane->sink)) {
+        sink_kafka_sent(lane->sink, box_clock(NULL));
+    }
+    return work;
+}
+
+/* Hands up what a client has to say; what means that the job cannot go on parks the lane. */
+static void tell(struct box_lane *lane, struct kafka_client *client)
+{
+    struct kafka_event event;
+    while (kafka_client_event(client, &event)) {
+        news_push(lane->news, &event);
+        switch (event.code) {
+        case KAFKA_EVENT_TOPIC_MISSING:
+        case KAFKA_EVENT_TOPIC_DENIED:
+        case KAFKA_EVENT_PARTITION_FAILED:
+        case KAFKA_EVENT_PRODUCE_RECORD_LOST:
+        case KAFKA_EVENT_PRODUCE_FAILED: {
+            struct error reason = {0};
+            memcpy(reason.text, event.text, sizeof(event.text));
+            lane_fail(lane->lane, &reason);
+            break;
+        }
+        default:
+            break;
+        }
+    }
+}
+
+/* Gives long blocks of released state back, a few steps a turn. */
+static uint32_t poll_heap(void *context, uint64_t now_ns)
+{
+    (void)now_ns;
+    return heap_poll(context, HEAP_STEPS);
+}
+
+static uint32_t poll_edges(void *context, uint64_t now_ns)
+{
+    struct box_lane *lane = context;
+    uint32_t work = 0;
+    if (lane->sink != NULL) {
+        work += record_sink_poll(sink_kafka_records(lane->sink), now_ns);
+        tell(lane, lane->writer);
+    }
+    for (uint32_t i = 0; i < lane->source_count; i++) {
+        tell(lane, lane->sources[i].client);
+    }
+    return work;
+}
+
+static int make_lane(struct box_lane *lane, struct error *error)
+{
+    struct lane_config config = {
+        .number = lane->number,
+        .job = lane->box->job,
+        .idle =
+            lane->box->config->cores.idle == CONFIG_IDLE_SPIN ? LANE_IDLE_SPIN : LANE_IDLE_YIELD,
+        .now = box_clock,
+    };
+    if (lane->heap != NULL) {
+        config.after[config.after_count++] =
+            (struct lane_poller){.poll = poll_heap, .context = lane->heap};
+    }
+    if (lane->stack != NULL) {
+        config.before[config.before_count++] =
+            (struct lane_poller){.poll = poll_stack, .context = lane->stack};
+        config.after[config.after_count++] =
+            (struct lane_poller){.poll = poll_edges, .context = lane};
+        config.after[config.after_count++] =
+            (struct lane_poller){.poll = flush_stack, .context = lane};
+    }
+    return lane_create(&config, &lane->lane, error);
+}
+
+static int keep_ledger(struct box_lane *lane, struct error *error)
+{
+    const struct box *box = lane->box;
+    uint32_t sinks[SINK_KAFKA_TOPICS_MAX];
+    uint32_t topic = 0;
+    for (uint32_t i = 0; i < box->plan->node_count; i++) {
+        const struct plan_node *node = box->plan->nodes[i];
+        if (writes_kafka(node)) {
+            sinks[topic++] = job_ledger_sink(box->job, i);
+        } else if (has_dead_letters(node)) {
+            sinks[topic++] = UINT32_MAX;
+        }
+    }
+    ASSERT(topic == box->topic_count);
+    if (sink_kafka_keep_ledger(lane->sink, job_lane_ledger(box->job, lane->number), sinks) != 0) {
+        return error_set(error, -ENOMEM, "out of memory");
+    }
+    return 0;
+}
+
+int box_make_job(struct box *box, struct error *error)
+{
+    box->source_environment =
+        (struct table_source_environment){.find = find_source, .context = box};
+    box->sink_environment = (struct table_sink_environment){.find = find_sink, .context = box};
+    struct job_config config = {
+        .plan = box->plan,
+        .lane_count = box->lane_count,
+        .allocate = take_memory,
+        .allocate_context = box,
+        .parcel_rows_max = PARCEL_ROWS_MAX,
+        .ring_items = JOB_RING_ITEMS_DEFAULT,
+        .queue_rows_max = JOB_QUEUE_ROWS_DEFAULT,
+        .records_a_turn = JOB_RECORDS_A_TURN_DEFAULT,
+        .keeps_ledger = true,
+        .find_operator = operator_find,
+        .source_ops = &table_source_ops,
+        .sink_ops = &table_sink_ops,
+        .hooks = {.clock = box_clock},
+    };
+    size_parcels(&config, box->config->memory.parcels_mib * MIB_BYTES);
+    for (uint32_t i = 0; i < box->lane_count; i++) {
+        const struct box_lane *lane = &box->lanes[i];
+        config.lanes[i] = (struct job_lane_config){
+            .receive = lane->receive,
+            .operate = lane->operate,
+            .transmit = lane->transmit,
+            .arena = lane->arena,
+            .heap = lane->heap,
+            .source_environment = &box->source_environment,
+            .sink_environment = &box->sink_environment,
+        };
+    }
+    int status = job_create(&config, &box->job, error);
+    for (uint32_t i = 0; i < box->lane_count && status == 0; i++) {
+        status = make_lane(&box->lanes[i], error);
+        if (status == 0 && box->lanes[i].sink != NULL) {
+            status = keep_ledger(&box->lanes[i], error);
+        }
+    }
+    return status;
+}
+
+static void *run_lane(void *argument)
+{
+    struct box_lane *lane = argument;
+    /* A lane number of DPDK's own gives this thread a cache in each mempool. */
+    const bool is_registered = lane->stack != NULL && rte_thread_register() == 0;
+    lane_run(lane->lane);
+    if (is_registered) {
+        rte_thread_unregister();
+    }
+    return NULL;
+}
+
+int box_start(struct box *box, struct error *error)
+{
+    for (uint32_t i = 0; i < box->lane_count; i++) {
+        struct box_lane *lane = &box->lanes[i];
+        cpu_set_t cores;
+        CPU_ZERO(&cores);
+        CPU_SET(lane->core, &cores);
+        const int status = pthread_create(&lane->thread, NULL, run_lane, lane);
+        if (status != 0) {
+            return error_set(error, -status, "no thread for core %u: %s", lane->core,
+                             strerror(status));
+        }
+        lane->is_running = true;
+        if (pthread_setaffinity_np(lane->thread, sizeof(cores), &cores) != 0) {
+            return error_set(error, -EINVAL, "core %u cannot be used by this process", lane->core);
+        }
+    }
+    return 0;
+}
+
+void box_stop(struct box *box)
+{
+    const struct lane_command stop = {.kind = LANE_COMMAND_STOP};
+    for (uint32_t i = 0; i < box->lane_count; i++) {
+        while (box->lanes[i].is_running && !lane_command(box->lanes[i].lane, &stop)) {
+            (void)sched_yield();
+        }
+    }
+    for (uint32_t i = 0; i < box->lane_count; i++) {
+        if (box->lanes[i].is_running) {
+            (void)pthread_join(box->lanes[i].thread, NULL);
+            box->lanes[i].is_running = false;
+        }
+    }
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The Kafka clients of each lane and the record sources and sinks over them: one client a source
+ * table, so that tables of one topic are independent, and one for all that the lane writes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "control/box.h"
+#include "dataplane/sink_print.h"
+
+static int read_positions(struct box_source *source, struct metadata *metadata, struct error *error)
+{
+    const struct plan_source *plan = &source->node->source;
+    struct metadata_offset *offsets =
+        calloc(METADATA_PARTITIONS_MAX, sizeof(*offsets)); /* of one topic at a time */
+    source->positions = calloc((size_t)METADATA_PARTITIONS_MAX, sizeof(*source->positions));
+    int status = offsets == NULL || source->positions == NULL
+                     ? error_set(error, -ENOMEM, "out of memory")
+                     : 0;
+    for (uint32_t topic = 0; topic < plan->topic_count && status == 0; topic++) {
+        uint32_t count = 0;
+        status = metadata_topic(metadata, plan->topics[topic], &count, error);
+        for (uint32_t p = 0; p < count; p++) {
+            offsets[p] = (struct metadata_offset){
+                .topic = plan->topics[topic], .partition = (int32_t)p, .offset = -1};
+        }
+        if (status == 0) {
+            status = metadata_committed(metadata, offsets, count, error);
+        }
+        for (uint32_t p = 0; p < count && status == 0; p++) {
+            if (offsets[p].offset >= 0 && source->position_count < METADATA_PARTITIONS_MAX) {
+                source->positions[source->position_count++] = (struct source_kafka_position){
+                    .topic = topic, .partition = p, .offset = offsets[p].offset};
+            }
+        }
+    }
+    free(offsets);
+    return status;
+}
+
+static int make_client(struct box_lane *lane, const char *servers, struct kafka_client **out,
+                       struct error *error)
+{
+    struct kafka_config *config = malloc(sizeof(*config));
+    const struct kafka_connector connector = {.connect = network_connect, .context = lane->stack};
+    if (config == NULL) {
+        return error_set(error, -ENOMEM, "out of memory");
+    }
+    int status = network_kafka_config(lane->box->config, servers, config, error);
+    if (status == 0) {
+        config->seed = box_clock(NULL) + lane->number;
+        const size_t bytes = kafka_client_bytes(config);
+        config->memory =
+            (struct span_mut){.data = mapping_take(lane->mapping, bytes), .bytes = bytes};
+        if (config->memory.data == NULL) {
+            status =
+                error_set(error, -ENOMEM, "no memory for a Kafka client of %zu MiB on core %u%s",
+                          bytes >> 20, lane->core,
+                          lane->box->config->memory.hugepages
+                              ? ": reserve more hugepages in /proc/sys/vm/nr_hugepages"
+                              : "");
+        } else {
+            status = kafka_client_create(config, &connector, out, error);
+        }
+    }
+    free(config);
+    return status;
+}
+
+static int make_source(struct box_lane *lane, const struct plan_node *node, uint32_t index,
+                       struct metadata *metadata, struct error *error)
+{
+    struct box_source *source = &lane->sources[lane->source_count];
+    source->node = node;
+    lane->source_count++;
+    int status = make_client(lane, node->source.bootstrap_servers, &source->client, error);
+    if (status == 0 && node->source.startup == PLAN_STARTUP_GROUP_OFFSETS && metadata != NULL) {
+        status = read_positions(source, metadata, error);
+    }
+    if (status == 0) {
+        const struct source_kafka_config config = {
+            .client = source->client,
+            .source = &node->source,
+            .lane_index = index,
+            .lane_count = lane->box->config->cores.receive.count,
+            .positions = source->positions,
+            .position_count = source->position_count,
+        };
+        status = source_kafka_create(&config, &source->source, error);
+    }
+    return status;
+}
+
+static int make_sources(struct box_lane *lane, uint32_t index, struct metadata *metadata,
+                        struct error *error)
+{
+    const struct plan *plan = lane->box->plan;
+    int status = 0;
+    for (uint32_t i = 0; i < plan->node_count && status == 0; i++) {
+        if (plan->nodes[i]->operator== PLAN_SOURCE) {
+            status = make_source(lane, plan->nodes[i], index, metadata, error);
+        }
+    }
+    return status;
+}
+
+/* All sinks of a job write to one cluster: that of the first, or of the appliance file. */
+static const char *written_servers(const struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->node_count; i++) {
+        const struct plan_node *node = plan->nodes[i];
+        if (node->operator== PLAN_SINK && node->sink.bootstrap_servers != NULL) {
+            return node->sink.bootstrap_servers;
+        }
+    }
+    for (uint32_t i = 0; i < plan->node_count; i++) {
+        if (plan->nodes[i]->operator== PLAN_SOURCE) {
+            return plan->nodes[i]->source.bootstrap_servers;
+        }
+    }
+    return NULL;
+}
+
+static int check_one_cluster(const struct box *box, struct error *error)
+{
+    const char *servers = written_servers(box->plan);
+    for (uint32_t i = 0; i < box->plan->node_count; i++) {
+        const struct plan_node *node = box->plan->nodes[i];
+        if (node->operator== PLAN_SINK && node->sink.bootstrap_servers != NULL &&
+            box->config->kafka.bootstrap.count == 0 &&
+            strcmp(node->sink.bootstrap_servers, servers) != 0) {
+            error->line = node->line;
+            error->column = node->column_in_line;
+            return error_set(error, -ENOTSUP, "sinks on several clusters: %s and %s", servers,
+                             node->sink.bootstrap_servers);
+        }
+    }
+    return 0;
+}
+
+static int make_sink(struct box_lane *lane, struct error *error)
+{
+    int status = make_client(lane, written_servers(lane->box->plan), &lane->writer, error);
+    if (status == 0) {
+        status = sink_kafka_create(lane->writer, lane->box->topics, lane->box->topic_count,
+                                   &lane->sink, error);
+    }
+    return status;
+}
+
+int box_make_edges(struct box *box, struct metadata *metadata, struct error *error)
+{
+    uint32_t receiver = 0;
+    uint32_t queue = 0;
+    int status = check_one_cluster(box, error);
+    for (uint32_t i = 0; i < box->lane_count && status == 0; i++) {
+        struct box_lane *lane = &box->lanes[i];
+        if (!lane->receive && !lane->transmit) {
+            continue;
+        }
+        lane->stack = network_stack(box->network, queue++);
+        if (lane->receive) {
+            status = make_sources(lane, receiver++, metadata, error);
+        }
+        if (status == 0 && box->topic_count > 0) {
+            status = make_sink(lane, error);
+        }
+        if (status == 0) {
+            status = sink_print_create(SINK_PRINT_BYTES_DEFAULT, &lane->printer, error);
+        }
+    }
+    return status;
+}
+
+static void fini_edges(struct box_lane *lane)
+{
+    for (uint32_t i = 0; i < lane->source_count; i++) {
+        source_kafka_destroy(lane->sources[i].source);
+        kafka_client_destroy(lane->sources[i].client);
+        free(lane->sources[i].positions);
+    }
+    sink_kafka_destroy(lane->sink);
+    kafka_client_destroy(lane->writer);
+    sink_print_destroy(lane->printer);
+}
+
+void box_fini(struct box *box)
+{
+    for (uint32_t i = 0; i < box->lane_count; i++) {
+        ASSERT(!box->lanes[i].is_running);
+        lane_destroy(box->lanes[i].lane);
+    }
+    job_destroy(box->job);
+    for (uint32_t i = 0; i < box->lane_count; i++) {
+        struct box_lane *lane = &box->lanes[i];
+        fini_edges(lane);
+        heap_destroy(lane->heap);
+        mapping_destroy(lane->mapping);
+        free(lane->news);
+    }
+    free(box->topics);
+    /* The network is its owner's; everything else is gone. */
+    *box = (struct box){.network = box->network};
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program: a table of commands. Each has its own file and prints its own help. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "control/appliance.h"
+#include "control/replay.h"
+#include "tools/lat.h"
+#include "tools/load.h"
+
+struct command {
+    const char *name;
+    int (*run)(int argc, char **argv); /* argv[0] is the command's name */
+    const char *doc;
+};
+
+static const struct command commands[] = {
+    {"check", check_command, "APPLIANCE.yaml JOB.sql   validate, print plan, cores and memory"},
+    {"run", run_command, "APPLIANCE.yaml JOB.sql   run the job on this box"},
+    {"replay", replay_command, "JOB.sql --in DIR --out DIR   run it over recorded files"},
+    {"load", load_command, "payments | nexmark …   make records at a set rate"},
+    {"lat", lat_command, "--bootstrap … --in … --out …   measure latency from the outside"},
+};
+
+static void usage(FILE *into)
+{
+    (void)fprintf(into, "Penstock runs Flink SQL over Kafka on one box.\n\n");
+    for (size_t i = 0; i < COUNT_OF(commands); i++) {
+        (void)fprintf(into, "  penstock %-7s %s\n", commands[i].name, commands[i].doc);
+    }
+    (void)fprintf(into, "\nExit codes: 0 done, 1 the run failed, 2 usage, file or device, 3 the "
+                        "script is refused, 4 the job failed on its data.\n");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+        usage(argc < 2 ? stderr : stdout);
+        return argc < 2 ? EXIT_USAGE : EXIT_DONE;
+    }
+    for (size_t i = 0; i < COUNT_OF(commands); i++) {
+        if (strcmp(argv[1], commands[i].name) == 0) {
+            return commands[i].run(argc - 1, argv + 1);
+        }
+    }
+    (void)fprintf(stderr, "penstock: %s is no command\n\n", argv[1]);
+    usage(stderr);
+    return EXIT_USAGE;
+}
