@@ -45,8 +45,8 @@ struct window {
     uint8_t *other_key; /* the same with another end */
     int64_t watermark_ms;
     int64_t lost_until_ms; /* windows over by then are lost (4) */
-    bool two_phases;
-    bool handed_on; /* the first phase has seen 1970 (4) */
+    bool keeps_order; /* merged values keep the order of their panes (FIRST_VALUE, LAST_VALUE) */
+    bool handed_on;   /* the first phase has seen 1970 (4) */
 };
 
 static void window_close(struct operator* base)
@@ -63,17 +63,15 @@ static void window_close(struct operator* base)
     free(self);
 }
 
-/* FIRST_VALUE and LAST_VALUE cannot be merged and updating input cannot be gathered, so such plans
- * have one phase. */
-static bool has_two_phases(const struct plan_window *plan)
+static bool has_first_or_last(const struct plan_window *plan)
 {
     for (uint32_t i = 0; i < plan->call_count; i++) {
         if (plan->calls[i].function == AGGREGATE_FIRST_VALUE ||
             plan->calls[i].function == AGGREGATE_LAST_VALUE) {
-            return false;
+            return true;
         }
     }
-    return !plan->input_updates;
+    return false;
 }
 
 static int state_create(struct window *self, struct error *error)
@@ -108,7 +106,7 @@ static int state_create(struct window *self, struct error *error)
 /* A row that comes with its window (cascaded) belongs to that one only. */
 static bool is_cascaded(const struct window *self)
 {
-    return self->plan->window_end_column != AGGREGATE_COLUMN_NONE;
+    return self->plan->window_end_column != PLAN_WINDOW_END_NONE;
 }
 
 static int window_open(const struct plan_node *node, const struct row_layout *const *inputs,
@@ -126,8 +124,11 @@ static int window_open(const struct plan_node *node, const struct row_layout *co
     self->input = inputs[0];
     self->watermark_ms = WATERMARK_MIN;
     self->lost_until_ms = WATERMARK_MIN;
-    self->two_phases = has_two_phases(&node->window);
-    self->handed_on = !self->two_phases;
+    self->keeps_order = has_first_or_last(&node->window);
+    /* FIRST_VALUE and LAST_VALUE cannot be merged and updating input cannot be gathered, so such
+     * plans have one phase. */
+    self->handed_on =
+        node->window.keeps_before_epoch || node->window.input_updates || self->keeps_order;
     self->keyer = keyer_create(inputs[0], &node->window.key);
     self->merged = operator_scratch(TABLE_VALUE_BYTES_MAX);
     self->due_key = operator_scratch(WINDOW_KEY_BYTES);
@@ -153,11 +154,6 @@ static int window_open(const struct plan_node *node, const struct row_layout *co
 static bool is_over(const struct window *self, int64_t end_ms)
 {
     return self->handed_on && window_fire_ms(&self->spec, end_ms) <= self->watermark_ms;
-}
-
-static int64_t last_end(const struct window *self, int64_t slice_end)
-{
-    return is_cascaded(self) ? slice_end : window_last_end(&self->spec, slice_end);
 }
 
 /* Key of the same group's pane with another end; borrowed until the next call. */
@@ -233,15 +229,15 @@ static enum operator_verdict window_row(struct window *self, const struct row *r
                                         struct span key)
 {
     const int64_t slice_end = key_end(key);
-    int64_t first_end = slice_end;
-    if (is_over(self, slice_end)) {
-        if (is_over(self, last_end(self, slice_end))) {
-            self->context->counters[OPERATOR_LATE_ROWS]++;
-            return OPERATOR_DONE;
-        }
-        while (is_over(self, first_end)) {
-            first_end += self->spec.plan.slide_ms;
-        }
+    const int64_t last_end =
+        is_cascaded(self) ? slice_end : window_last_end(&self->spec, slice_end);
+    int64_t first_end = is_cascaded(self) ? slice_end : window_first_end(&self->spec, slice_end);
+    while (first_end <= last_end && is_over(self, first_end)) {
+        first_end += self->spec.plan.slide_ms;
+    }
+    if (first_end > last_end) { /* late (1), or in a gap between windows */
+        self->context->counters[OPERATOR_LATE_ROWS]++;
+        return OPERATOR_DONE;
     }
     const struct accumulator_state state = pane_take(self, hash, key);
     if (state.value == NULL) {
@@ -371,12 +367,12 @@ static bool pane_merge(struct window *self, const struct accumulator_state *merg
 static bool panes_merge(struct window *self, const struct accumulator_state *merged,
                         struct span key, int64_t end_ms)
 {
-    const int64_t slide = self->spec.plan.slide_ms;
+    const int64_t width = self->spec.pane_ms;
     const int64_t start = window_start(&self->spec, end_ms);
-    const bool upward = self->spec.plan.kind == PLAN_WINDOW_CUMULATE;
-    const int64_t count = (end_ms - start) / slide;
+    const bool upward = self->spec.plan.kind == PLAN_WINDOW_CUMULATE || self->keeps_order;
+    const int64_t count = (end_ms - start) / width;
     for (int64_t i = 0; i < count; i++) {
-        const int64_t end = upward ? start + (i + 1) * slide : end_ms - i * slide;
+        const int64_t end = upward ? start + (i + 1) * width : end_ms - i * width;
         if (!pane_merge(self, merged, key, end)) {
             return false;
         }
@@ -390,7 +386,7 @@ static bool window_go_on(struct window *self, struct span key, int64_t end_ms, b
     ASSERT(!is_cascaded(self));
     const int64_t slide = self->spec.plan.slide_ms;
     const int64_t start = window_start(&self->spec, end_ms);
-    int64_t drop_to = start + slide; /* HOP: the oldest pane */
+    int64_t drop_to = start + slide < end_ms ? start + slide : end_ms; /* HOP: the oldest */
     if (self->spec.plan.kind == PLAN_WINDOW_HOP) {
         if (is_empty) {
             drop_to = end_ms;
@@ -402,7 +398,7 @@ static bool window_go_on(struct window *self, struct span key, int64_t end_ms, b
     } else {
         return timer_ensure(self, key, end_ms + slide);
     }
-    for (int64_t end = start + slide; end <= drop_to; end += slide) {
+    for (int64_t end = start + self->spec.pane_ms; end <= drop_to; end += self->spec.pane_ms) {
         pane_drop(self, key, end);
     }
     return true;

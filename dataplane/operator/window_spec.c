@@ -13,6 +13,14 @@ int window_spec_init(struct window_spec *spec, const struct plan_window_spec *pl
     if (plan->kind == PLAN_WINDOW_TUMBLE) {
         spec->plan.slide_ms = plan->size_ms;
     }
+    spec->pane_ms = spec->plan.slide_ms;
+    if (plan->kind == PLAN_WINDOW_HOP) {
+        for (int64_t rest = plan->size_ms % spec->pane_ms; rest != 0;) {
+            const int64_t by = spec->pane_ms;
+            spec->pane_ms = rest;
+            rest = by % rest;
+        }
+    }
     if (!plan->local_clock || strcmp(plan->time_zone, "UTC") == 0) {
         return 0;
     }

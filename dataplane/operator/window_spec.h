@@ -10,6 +10,7 @@
 
 struct window_spec {
     struct plan_window_spec plan;
+    int64_t pane_ms;   /* width of a slice: CUMULATE's step, HOP's greatest common divisor */
     struct zone *zone; /* NULL: times are used as they are */
 };
 
@@ -47,7 +48,19 @@ static inline int64_t window_slice_end(const struct window_spec *spec, int64_t l
         const int64_t start = window_floor(local_ms, plan->size_ms, plan->offset_ms);
         return start + ((local_ms - start) / plan->slide_ms + 1) * plan->slide_ms;
     }
-    return window_floor(local_ms, plan->slide_ms, plan->offset_ms) + plan->slide_ms;
+    return window_floor(local_ms, spec->pane_ms, plan->offset_ms) + spec->pane_ms;
+}
+
+/* The end of the first window that holds a slice; above window_last_end when the slice lies in a
+ * gap between windows. threads  any */
+static inline int64_t window_first_end(const struct window_spec *spec, int64_t slice_end)
+{
+    const struct plan_window_spec *plan = &spec->plan;
+    if (plan->kind != PLAN_WINDOW_HOP) {
+        return slice_end;
+    }
+    const int64_t before = slice_end - plan->size_ms - 1;
+    return window_floor(before, plan->slide_ms, plan->offset_ms) + plan->slide_ms + plan->size_ms;
 }
 
 /* The end of the last window that holds a slice.
@@ -57,7 +70,8 @@ static inline int64_t window_last_end(const struct window_spec *spec, int64_t sl
     const struct plan_window_spec *plan = &spec->plan;
     switch (plan->kind) {
     case PLAN_WINDOW_HOP:
-        return slice_end + plan->size_ms - plan->slide_ms;
+        return window_floor(slice_end - spec->pane_ms, plan->slide_ms, plan->offset_ms) +
+               plan->size_ms;
     case PLAN_WINDOW_CUMULATE:
         return window_floor(slice_end - 1, plan->size_ms, plan->offset_ms) + plan->size_ms;
     default:

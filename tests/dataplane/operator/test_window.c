@@ -26,6 +26,7 @@ struct setup {
     bool keyed;
     bool cascaded;
     bool input_updates;
+    bool keeps_before_epoch;
 };
 
 /* Columns: key STRING, value INT, and for cascaded input the window's end. */
@@ -51,6 +52,7 @@ static struct harness *window_create(const struct setup *setup)
         .column_count = 2,
         .window_end_column = setup->cascaded ? 2 : NONE,
         .input_updates = setup->input_updates,
+        .keeps_before_epoch = setup->keeps_before_epoch,
     };
     harness_open(harness);
     return harness;
@@ -270,6 +272,47 @@ static void test_windows_are_lost_when_they_end_before_1970(void **context)
     harness_destroy(harness);
 }
 
+static void test_windows_before_1970_come_out_when_the_plan_keeps_them(void **context)
+{
+    const struct aggregate_call calls[] = {count_all(), sum_value()};
+    struct harness *harness = window_create(&(struct setup){
+        .spec = {.kind = PLAN_WINDOW_TUMBLE, .size_ms = HOUR, .slide_ms = HOUR},
+        .calls = calls,
+        .call_count = 2,
+        .keeps_before_epoch = true,
+    });
+    feed_before_1970(harness);
+    EXPECT(harness, "+I(1, 1, -2208988800000, -2208985200000)", "+I(1, 2, -7200000, -3600000)",
+           "+I(4, 60, -3600000, 0)", "+I(2, 192, 0, 3600000)", "+I(1, 256, 3600000, 7200000)");
+    harness_destroy(harness);
+}
+
+/* GROUP BY HOP(...) takes a size that is no multiple of the slide, and a slide above the size. */
+static void test_hop_counts_every_window_when_the_size_is_no_multiple(void **context)
+{
+    const struct aggregate_call calls[] = {count_all(), sum_value()};
+    struct setup setup = {
+        .spec = {.kind = PLAN_WINDOW_HOP, .size_ms = 25, .slide_ms = 10},
+        .calls = calls,
+        .call_count = 2,
+    };
+    struct harness *harness = window_create(&setup);
+    ROW(harness, 23, v_text("a"), v_int(1));
+    ROW(harness, 27, v_text("a"), v_int(2));
+    ROW(harness, 44, v_text("a"), v_int(4));
+    finish(harness);
+    EXPECT(harness, "+I(1, 1, 0, 25)", "+I(2, 3, 10, 35)", "+I(3, 7, 20, 45)", "+I(1, 4, 30, 55)",
+           "+I(1, 4, 40, 65)");
+    harness_destroy(harness);
+    setup.spec = (struct plan_window_spec){.kind = PLAN_WINDOW_HOP, .size_ms = 4, .slide_ms = 10};
+    harness = window_create(&setup);
+    ROW(harness, 13, v_text("a"), v_int(1));
+    ROW(harness, 14, v_text("a"), v_int(2)); /* between windows */
+    finish(harness);
+    EXPECT(harness, "+I(1, 1, 10, 14)");
+    harness_destroy(harness);
+}
+
 static void test_cascaded_rows_count_when_the_window_they_bring_is_open(void **context)
 {
     const struct aggregate_call calls[] = {count_all(), sum_value()};
@@ -375,6 +418,8 @@ int main(void)
         cmocka_unit_test(test_hop_merges_newest_first_when_windows_have_an_offset),
         cmocka_unit_test(test_cumulate_repeats_values_when_a_step_brings_nothing_new),
         cmocka_unit_test(test_windows_are_lost_when_they_end_before_1970),
+        cmocka_unit_test(test_windows_before_1970_come_out_when_the_plan_keeps_them),
+        cmocka_unit_test(test_hop_counts_every_window_when_the_size_is_no_multiple),
         cmocka_unit_test(test_cascaded_rows_count_when_the_window_they_bring_is_open),
         cmocka_unit_test(test_windows_are_not_sent_when_their_rows_were_taken_back),
         cmocka_unit_test(test_the_job_fails_when_a_row_has_no_time),
