@@ -45,9 +45,16 @@ struct type type_varchar(uint32_t length, bool nullable);
 /* DECIMAL, cut to 38 digits as Flink cuts it. */
 struct type type_decimal(int32_t precision, int32_t scale, bool nullable);
 
+/* Tells whether a type is a number of any kind. */
 bool type_is_number(const struct type *type);
+
+/* Tells whether a type is FLOAT or DOUBLE. */
 bool type_is_approximate(const struct type *type);
+
+/* Tells whether a type is CHAR or VARCHAR. */
 bool type_is_characters(const struct type *type);
+
+/* Tells whether a type is DATE, TIME, TIMESTAMP or TIMESTAMP_LTZ. */
 bool type_is_time(const struct type *type);
 
 /* The DECIMAL that holds every value of a whole-number type; a DECIMAL as it is. */

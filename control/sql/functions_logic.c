@@ -106,10 +106,14 @@ static void meet_numbers(struct binding *binding)
         }
         to = type_of_kind(TYPE_DOUBLE, true);
     } else if (a->kind == TYPE_DECIMAL || b->kind == TYPE_DECIMAL) {
-        /* Decimals compare by value across scales. */
+        /* Decimals compare by value across scales, but faster as plain words of one scale. */
+        const struct type both[2] = {*a, *b};
+        const int result = type_common(both, 2, &to);
+        ASSERT(result == 0);
+        const bool narrow = to.precision <= TYPE_DECIMAL_NARROW_MAX;
         for (uint32_t i = 0; i < 2; i++) {
-            to = type_as_decimal(&binding->arguments[i]->type);
-            binding->arguments[i] = make_cast(binding, binding->arguments[i], &to);
+            const struct type own = type_as_decimal(&binding->arguments[i]->type);
+            binding->arguments[i] = make_cast(binding, binding->arguments[i], narrow ? &to : &own);
         }
         return;
     } else {

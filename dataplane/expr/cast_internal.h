@@ -7,10 +7,17 @@
 #include "base.h"
 #include "dataplane/expr/kernel_internal.h"
 
-/* Finders: NULL in out->function when the pair is not theirs. */
+/* Finds the kernel of a cast between numbers or truth values; out->function is NULL without one. */
 void cast_number_find(const struct type *from, const struct type *to, struct kernel_choice *out);
+
+/* As cast_number_find, of casts to text and bytes. */
 void cast_to_text_find(const struct kernel_call *call, struct kernel_choice *out);
+
+/* As cast_number_find, of casts from text to numbers and truth values. */
 void cast_from_text_find(const struct kernel_call *call, struct kernel_choice *out);
+
+/* As cast_number_find, of casts between times and from text to times.
+ * returns  0; -ENOENT when there is none; -ENOMEM or -EINVAL with error */
 int cast_time_find(const struct kernel_call *call, struct kernel_choice *out, struct error *error);
 
 /* Notes a bad input: NULL under TRY_CAST, else a failure of the job. The run's constant is the flag

@@ -166,6 +166,32 @@ static __int128 cut(__int128 value, uint8_t scale, int64_t digits, bool half_up)
     return quotient * power; /* at most 1.5 times 10^38, which fits */
 }
 
+/* As cut and rescale in one, where the result keeps as many places as it rounds to and all has up
+ * to 18 digits. */
+static void round_narrow(struct kernel_run *run, bool half_up)
+{
+    const int64_t power =
+        (int64_t)decimal_power((uint32_t)run->in[0]->type.scale - run->out->type.scale);
+    const int64_t *restrict in = run->in[0]->i64;
+    int64_t *restrict out = run->out->i64;
+    KERNEL_ROWS(run, {
+        const int64_t rest = in[i] % power;
+        const int64_t magnitude = rest < 0 ? -rest : rest;
+        const bool away = half_up && magnitude >= power - magnitude;
+        out[i] = in[i] / power + (away ? (in[i] < 0 ? -1 : 1) : 0);
+    });
+}
+
+static void round_narrow_half_up(struct kernel_run *run)
+{
+    round_narrow(run, true);
+}
+
+static void truncate_narrow(struct kernel_run *run)
+{
+    round_narrow(run, false);
+}
+
 static void round_run(struct kernel_run *run, bool half_up)
 {
     const struct vector *in = run->in[0];
@@ -216,16 +242,25 @@ static kernel_function *find_sum(const struct expr *expr)
     return product ? times : expr->function == EXPR_PLUS ? plus : minus;
 }
 
+/* Picks the short way of ROUND and TRUNCATE: a constant number of places, not negative. */
+static kernel_function *find_round(const struct expr *expr)
+{
+    const bool half_up = expr->function == EXPR_ROUND;
+    const struct type *in = &expr->arguments[0]->type;
+    const bool fixed =
+        expr->argument_count == 1 ||
+        (kernel_is_literal(expr, 1) && expr->arguments[1]->literal.i64 == expr->type.scale);
+    if (fixed && is_narrow(in) && is_narrow(&expr->type) && expr->type.scale < in->scale) {
+        return half_up ? round_narrow_half_up : truncate_narrow;
+    }
+    return half_up ? round_half_up : truncate_digits;
+}
+
 static int find(const struct expr *expr, struct kernel_choice *out)
 {
     static kernel_function *const unary[EXPR_FUNCTION_COUNT] = {
-        [EXPR_NEGATE] = negate,
-        [EXPR_ABS] = absolute,
-        [EXPR_SIGN] = sign,
-        [EXPR_FLOOR] = floor_whole,
-        [EXPR_CEIL] = ceil_whole,
-        [EXPR_ROUND] = round_half_up,
-        [EXPR_TRUNCATE] = truncate_digits,
+        [EXPR_NEGATE] = negate,     [EXPR_ABS] = absolute,    [EXPR_SIGN] = sign,
+        [EXPR_FLOOR] = floor_whole, [EXPR_CEIL] = ceil_whole,
     };
     switch (expr->function) {
     case EXPR_PLUS:
@@ -239,6 +274,10 @@ static int find(const struct expr *expr, struct kernel_choice *out)
         *out = (struct kernel_choice){.function = expr->function == EXPR_DIVIDE ? divide : modulo,
                                       .mode = KERNEL_STRICT,
                                       .hides_null = true};
+        return 0;
+    case EXPR_ROUND:
+    case EXPR_TRUNCATE:
+        *out = (struct kernel_choice){.function = find_round(expr), .mode = KERNEL_TOTAL};
         return 0;
     default:
         if (unary[expr->function] == NULL) {

@@ -129,29 +129,73 @@ static inline bool kernel_is_literal(const struct expr *call, uint32_t index)
            !call->arguments[index]->literal.is_null;
 }
 
-/* Three-valued AND and OR of two arguments or more, without branches; KERNEL_RAW. */
-kernel_function logic_and;
-kernel_function logic_or;
+/* Three-valued AND of two arguments or more, without branches; KERNEL_RAW. */
+void logic_and(struct kernel_run *run);
 
-/* The finders, one a noun.
- * returns  0; -ENOENT when the function is not theirs; -ENOTSUP or -EINVAL with error */
+/* As logic_and, OR. */
+void logic_or(struct kernel_run *run);
+
+/* Finds the kernel of a call: NOT and the IS tests.
+ * returns  0; -ENOENT when the call is not of its functions; -ENOTSUP or -EINVAL with error */
 int logic_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);
+
+/* Finds the kernel of a call: comparisons, IS DISTINCT FROM, GREATEST, LEAST.
+ * returns  as logic_kernel */
 int compare_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);
+
+/* Finds the kernel of a call: arithmetic of whole and floating-point numbers.
+ * returns  as logic_kernel */
 int number_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);
+
+/* Finds the kernel of a call: arithmetic of decimals.
+ * returns  as logic_kernel */
 int decimal_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);
+
+/* Finds the kernel of a call: ROUND and TRUNCATE but of decimals.
+ * returns  as logic_kernel */
 int number_round_kernel(const struct kernel_call *call, struct kernel_choice *out,
                         struct error *error);
+
+/* Finds the kernel of a call: mathematics on DOUBLE.
+ * returns  as logic_kernel */
 int math_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);
+
+/* Finds the kernel of a call: sums of times and intervals, TIMESTAMPDIFF, the clocks.
+ * returns  as logic_kernel */
 int time_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);
+
+/* Finds the kernel of a call: EXTRACT, FLOOR and CEIL of times.
+ * returns  as logic_kernel */
 int time_part_kernel(const struct kernel_call *call, struct kernel_choice *out,
                      struct error *error);
+
+/* Finds the kernel of a call: texts of times by pattern, and zones.
+ * returns  as logic_kernel */
 int time_format_kernel(const struct kernel_call *call, struct kernel_choice *out,
                        struct error *error);
+
+/* Finds the kernel of a call: parts of text and joining.
+ * returns  as logic_kernel */
 int text_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);
+
+/* Finds the kernel of a call: text written anew.
+ * returns  as logic_kernel */
 int text_edit_kernel(const struct kernel_call *call, struct kernel_choice *out,
                      struct error *error);
+
+/* Finds the kernel of a call: codes of text and numbers.
+ * returns  as logic_kernel */
 int text_code_kernel(const struct kernel_call *call, struct kernel_choice *out,
                      struct error *error);
+
+/* Finds the kernel of a call: LIKE.
+ * returns  as logic_kernel */
 int like_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);
+
+/* Finds the kernel of a call: regular expressions.
+ * returns  as logic_kernel */
 int regex_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);
+
+/* Finds the kernel of a call: CAST and TRY_CAST.
+ * returns  as logic_kernel */
 int cast_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);

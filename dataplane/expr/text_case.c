@@ -14,10 +14,6 @@
 #define COMBINING_DOT 0x307
 #define GROWTH        3 /* bytes out per byte in, at most */
 
-kernel_function text_upper;
-kernel_function text_lower;
-kernel_function text_initcap;
-
 static uint32_t map_run(const struct case_run *runs, size_t count, uint32_t character)
 {
     size_t low = 0;

@@ -6,10 +6,6 @@
 #include "dataplane/expr/kernel_internal.h"
 #include "dataplane/expr/text_internal.h"
 
-kernel_function text_upper;
-kernel_function text_lower;
-kernel_function text_initcap;
-
 static uint64_t count_units(struct span text)
 {
     uint64_t units = 0;

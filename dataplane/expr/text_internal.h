@@ -58,3 +58,12 @@ bool text_fit(struct kernel_run *run, struct span text, const struct type *type,
 /* Copies bytes into the run's scratch.
  * returns  false when it is full */
 bool text_copy(struct kernel_run *run, const void *bytes, size_t count, struct span *out);
+
+/* UPPER; KERNEL_STRICT. */
+void text_upper(struct kernel_run *run);
+
+/* LOWER; KERNEL_STRICT. */
+void text_lower(struct kernel_run *run);
+
+/* INITCAP; KERNEL_STRICT. */
+void text_initcap(struct kernel_run *run);

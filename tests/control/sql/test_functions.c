@@ -273,13 +273,13 @@ static void test_bind_when_unknown_then_nearest_name(void **state)
     const struct expr *out = NULL;
     const struct expr *one = INT(1);
     assert_int_equal(bind_all("COALESE", &one, 1, NULL, &out), -EINVAL);
-    assert_non_null(strstr(bench.error.text, "COALESCE"));
-    assert_int_equal(bench.error.line, 3);
-    assert_int_equal(bench.error.column, 7);
+    assert_non_null(strstr(the_bench->error.text, "COALESCE"));
+    assert_int_equal(the_bench->error.line, 3);
+    assert_int_equal(the_bench->error.column, 7);
     assert_int_equal(bind_all("json_value", &one, 1, NULL, &out), -ENOTSUP);
-    assert_non_null(strstr(bench.error.text, "JSON_VALUE"));
+    assert_non_null(strstr(the_bench->error.text, "JSON_VALUE"));
     assert_int_equal(bind_all("UPPER", &one, 1, NULL, &out), -EINVAL);
-    assert_string_equal(bench.error.text, "Invalid function call: UPPER(INT NOT NULL)");
+    assert_string_equal(the_bench->error.text, "Invalid function call: UPPER(INT NOT NULL)");
 }
 
 static void test_same_operands_when_compared_then_null_test(void **state)
@@ -296,7 +296,8 @@ static void check_aggregate(const char *name, struct type argument, const char *
         .name = name, .arguments = &argument_expr, .argument_count = 1};
     struct aggregate_call out;
     const struct expr *computed = NULL;
-    assert_int_equal(aggregate_bind(bench.memory, &call, &out, &computed, &bench.error), 0);
+    assert_int_equal(aggregate_bind(the_bench->memory, &call, &out, &computed, &the_bench->error),
+                     0);
     char text[TYPE_PRINT_BYTES];
     assert_string_equal(type_print(&out.result_type, text), expected);
     assert_ptr_equal(computed, argument_expr);
@@ -324,16 +325,18 @@ static void test_cast_implicit_when_narrowing_then_refused(void **state)
     const struct type int_type = kind(TYPE_INT);
     const struct type bigint = kind(TYPE_BIGINT);
     const struct type timestamp = time_type(TYPE_TIMESTAMP, 3);
-    assert_int_equal(cast_implicit(bench.memory, column(0, bigint), &int_type, &out, &bench.error),
-                     -EINVAL);
-    assert_int_equal(cast_implicit(bench.memory, column(0, int_type), &bigint, &out, NULL), 0);
+    assert_int_equal(
+        cast_implicit(the_bench->memory, column(0, bigint), &int_type, &out, &the_bench->error),
+        -EINVAL);
+    assert_int_equal(cast_implicit(the_bench->memory, column(0, int_type), &bigint, &out, NULL), 0);
     TYPED(out, "BIGINT");
     assert_int_equal(
-        cast_implicit(bench.memory, column(0, kind(TYPE_DATE)), &timestamp, &out, NULL), -EINVAL);
-    const struct type narrow = char_type(3);
-    assert_int_equal(
-        cast_implicit(bench.memory, column(0, text_type(TYPE_LENGTH_MAX)), &narrow, &out, NULL),
+        cast_implicit(the_bench->memory, column(0, kind(TYPE_DATE)), &timestamp, &out, NULL),
         -EINVAL);
+    const struct type narrow = char_type(3);
+    assert_int_equal(cast_implicit(the_bench->memory, column(0, text_type(TYPE_LENGTH_MAX)),
+                                   &narrow, &out, NULL),
+                     -EINVAL);
 }
 
 int main(void)
