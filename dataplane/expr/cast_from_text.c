@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CAST from text to numbers and truth values, by Flink's rules and not by a grammar common to all:
  * whole numbers drop blanks, take a sign and cut a fraction; decimals take exponents; floats take
- * Java's grammar. A single letter that is neither digit nor sign is a DECIMAL of 0 there. */
+ * Java's grammar. */
 #include "dataplane/expr/cast_internal.h"
 #include "dataplane/expr/decimal_internal.h"
 #include "dataplane/expr/text_number.h"
 
-#define SHOWN_BYTES 80 /* of a bad text in a reason */
+#define SHOWN_BYTES      80 /* of a bad text in a reason */
+#define SHIFT_PLACES_MAX 18
 
 static struct span trim(struct span text, bool controls)
 {
@@ -102,22 +103,66 @@ static void to_f32(struct kernel_run *run)
     });
 }
 
-/* A single character that is no digit and no sign reads as 0 where the type is narrow. */
-static bool reads_as_zero(struct span text, const struct type *type)
+/* Digits behind the point, less the exponent; of a text that decimal_parse takes. */
+static int64_t places_of(struct span text)
 {
-    return text.bytes == 1 && type->precision <= TYPE_DECIMAL_NARROW_MAX && text.data[0] != '-' &&
-           text.data[0] != '+' && (text.data[0] < '0' || text.data[0] > '9');
+    int64_t places = 0;
+    bool fraction = false;
+    for (size_t i = 0; i < text.bytes; i++) {
+        const uint8_t c = text.data[i];
+        if (c == 'e' || c == 'E') {
+            int64_t exponent = 0;
+            const struct span rest = {.data = text.data + i + 1, .bytes = text.bytes - i - 1};
+            (void)read_whole(rest, INT32_MIN, INT32_MAX, &exponent);
+            return places - exponent;
+        }
+        places += fraction ? 1 : 0;
+        fraction = fraction || c == '.';
+    }
+    return places;
+}
+
+static bool is_sign(uint8_t c)
+{
+    return c == '+' || c == '-';
+}
+
+/* Text of up to 18 bytes for a narrow type goes through Flink's own reader: it does not look at the
+ * last character when that is no digit, so that '1x' is 1 and 'x' is 0, and cannot shift by more
+ * than 18 places. */
+static enum decimal_verdict read_narrow(struct span text, const struct type *type, __int128 *out)
+{
+    enum decimal_verdict verdict = decimal_parse(text, type->precision, type->scale, out);
+    if (verdict == DECIMAL_BAD && text.bytes > 0) {
+        const uint8_t last = text.data[text.bytes - 1];
+        text.bytes--;
+        if (text.bytes == 0 ? is_sign(last) : last >= '0' && last <= '9') {
+            return DECIMAL_BAD;
+        }
+        if (text.bytes == 0 || (text.bytes == 1 && is_sign(text.data[0]))) {
+            *out = 0;
+            return DECIMAL_OK;
+        }
+        verdict = decimal_parse(text, type->precision, type->scale, out);
+    }
+    if (verdict == DECIMAL_OK && places_of(text) - type->scale > SHIFT_PLACES_MAX) {
+        return DECIMAL_OVERFLOW;
+    }
+    return verdict;
 }
 
 static void to_decimal(struct kernel_run *run)
 {
     const struct type *type = &run->out->type;
+    const bool narrow = type->precision <= TYPE_DECIMAL_NARROW_MAX;
     KERNEL_ROWS(run, {
-        const struct span text = trim(run->in[0]->text[i], true);
+        const struct span whole = run->in[0]->text[i];
+        const struct span text = trim(whole, true);
         __int128 value = 0;
         const enum decimal_verdict verdict =
-            reads_as_zero(text, type) ? DECIMAL_OK
-                                      : decimal_parse(text, type->precision, type->scale, &value);
+            narrow && whole.bytes <= TYPE_DECIMAL_NARROW_MAX
+                ? read_narrow(text, type, &value)
+                : decimal_parse(text, type->precision, type->scale, &value);
         if (verdict != DECIMAL_OK) {
             bad_number(run, i, text,
                        verdict == DECIMAL_BAD ? "Invalid character found." : "Overflow.");

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Codes of text and numbers: BIN, HEX, UNHEX, base64, URL encoding. Bad codes are NULL. */
+/* Codes of text and numbers: BIN, HEX, UNHEX, base64, URL encoding, and what reads as a
+ * decimal. Bad codes are NULL, but bad base64 fails the job. */
 #include <errno.h>
 
 #include "dataplane/expr/kernel_internal.h"
 #include "dataplane/expr/text_internal.h"
+#include "dataplane/expr/text_number.h"
 
 static const char capital_digits[] = "0123456789ABCDEF";
 static const char base64_digits[] =
@@ -166,11 +168,11 @@ static void from_base64(struct kernel_run *run)
         }
         const size_t bytes = read_base64(text, into);
         if (bytes == SIZE_MAX) {
-            kernel_null(run, i);
-        } else {
-            kernel_text_trim(run, into, bytes);
-            run->out->text[i] = (struct span){.data = into, .bytes = bytes};
+            kernel_fail(run, i, "Illegal base64 text");
+            return;
         }
+        kernel_text_trim(run, into, bytes);
+        run->out->text[i] = (struct span){.data = into, .bytes = bytes};
     });
 }
 
@@ -246,6 +248,19 @@ static void url_decode(struct kernel_run *run)
     });
 }
 
+/* Text that reads as a decimal; numbers are, NULL is not. */
+static void is_decimal(struct kernel_run *run)
+{
+    const struct vector *in = run->in[0];
+    const bool text = type_is_text(&in->type);
+    KERNEL_ROWS(run, {
+        __int128 value;
+        run->out->i64[i] =
+            in->null[i] == 0 && (!text || decimal_parse(in->text[i], TYPE_DECIMAL_PRECISION_MAX, 0,
+                                                        &value) != DECIMAL_BAD);
+    });
+}
+
 int text_code_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error)
 {
     static kernel_function *const kernels[EXPR_FUNCTION_COUNT] = {
@@ -261,6 +276,10 @@ int text_code_kernel(const struct kernel_call *call, struct kernel_choice *out, 
     kernel_function *function = kernels[expr->function];
     if (function == hex_text && type_is_integer(&expr->arguments[0]->type)) {
         function = hex_number;
+    }
+    if (expr->function == EXPR_IS_DECIMAL) {
+        *out = (struct kernel_choice){.function = is_decimal, .mode = KERNEL_RAW};
+        return 0;
     }
     if (function == NULL) {
         return -ENOENT;

@@ -145,14 +145,25 @@ static void ltz_from_integer(struct kernel_run *run)
     });
 }
 
+/* Seconds are split at the point first, so that the binary fraction shows: 1700000000.123 is 122
+ * milliseconds. */
+static int64_t ms_of_seconds(double seconds)
+{
+    const int64_t whole = (int64_t)seconds;
+    const int64_t nanos = (int64_t)((seconds - (double)whole) * 1e9);
+    return whole * MS_PER_SECOND + floor_divide(nanos, 1000000);
+}
+
 static void ltz_from_double(struct kernel_run *run)
 {
     const struct format *format = run->constant;
-    const double factor = format->precision == 0 ? 1000 : 1;
     KERNEL_ROWS(run, {
-        const double ms = run->in[0]->f64[i] * factor;
-        const bool good = fabs(ms) < 1e17; /* false for NaN */
-        put_instant(run, i, good, good ? (int64_t)ms : 0);
+        const double value = run->in[0]->f64[i];
+        const bool good = fabs(value) < 1e15; /* false for NaN */
+        const int64_t ms = !good                    ? 0
+                           : format->precision == 0 ? ms_of_seconds(value)
+                                                    : (int64_t)value;
+        put_instant(run, i, good, ms);
     });
 }
 

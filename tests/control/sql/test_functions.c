@@ -221,6 +221,17 @@ static void test_cast_when_text_then_flinks_grammar(void **state)
     SHOWS(TRY_CAST(TEXT("1e2"), decimal_type(10, 2)), "100.00");
     SHOWS(TRY_CAST(TEXT("t"), decimal_type(10, 2)), "0.00");
     SHOWS(TRY_CAST(TEXT("2147483647"), decimal_type(10, 2)), "NULL");
+    SHOWS(TRY_CAST(TEXT("1.0f"), decimal_type(10, 2)), "1.00");
+    SHOWS(TRY_CAST(TEXT("1e"), decimal_type(10, 2)), "1.00");
+    SHOWS(TRY_CAST(TEXT("-x"), decimal_type(10, 2)), "0.00");
+    SHOWS(TRY_CAST(TEXT("-"), decimal_type(10, 2)), "NULL");
+    SHOWS(TRY_CAST(TEXT(".."), decimal_type(10, 2)), "NULL");
+    SHOWS(TRY_CAST(TEXT("1e+"), decimal_type(10, 2)), "NULL");
+    SHOWS(TRY_CAST(TEXT("1.0ff"), decimal_type(10, 2)), "NULL");
+    SHOWS(TRY_CAST(TEXT("1x"), decimal_type(38, 2)), "NULL");
+    SHOWS(TRY_CAST(TEXT("1e-20"), decimal_type(10, 2)), "0.00");
+    SHOWS(TRY_CAST(TEXT("4.9e-325"), decimal_type(10, 2)), "NULL");
+    SHOWS(TRY_CAST(TEXT("4.9e-325"), decimal_type(38, 2)), "0.00");
     SHOWS(TRY_CAST(TEXT("yes"), kind(TYPE_BOOLEAN)), "TRUE");
     SHOWS(TRY_CAST(TEXT(" false "), kind(TYPE_BOOLEAN)), "NULL");
     SHOWS(CAST(TEXT("4x2"), kind(TYPE_INT)), "CAST('4x2' AS INT)");

@@ -201,6 +201,19 @@ static void test_regexp_when_javas_patterns_then_flinks(void **state)
     SHOWS(CALL("IS_ALPHA", TEXT("été")), "TRUE");
     SHOWS(CALL("IS_DIGIT", TEXT("12a")), "FALSE");
     SHOWS(CALL("IS_DIGIT", STRING_NULL), "FALSE");
+    SHOWS(CALL("IS_DIGIT", TEXT("\xd9\xa3")), "TRUE");
+    SHOWS(CALL("IS_DECIMAL", TEXT("1.")), "TRUE");
+    SHOWS(CALL("IS_DECIMAL", TEXT("1e5")), "TRUE");
+    SHOWS(CALL("IS_DECIMAL", TEXT("+.5")), "TRUE");
+    SHOWS(CALL("IS_DECIMAL", TEXT("")), "FALSE");
+    SHOWS(CALL("IS_DECIMAL", TEXT("abc")), "FALSE");
+    SHOWS(CALL("REGEXP", TEXT("abc"), TEXT("(")), "FALSE");
+    SHOWS(CALL("REGEXP_REPLACE", TEXT("abc"), TEXT("("), TEXT("x")), "NULL");
+    SHOWS(CALL("REGEXP_COUNT", TEXT("abc"), TEXT("(")), "NULL");
+    SHOWS(CALL("REGEXP_COUNT", TEXT("abc"), TEXT("")), "4");
+    SHOWS(CALL("SIMILAR TO", TEXT("abc"), TEXT("a.c")), "TRUE");
+    SHOWS(CALL("LTRIM", TEXT("xax"), TEXT("x")), "'ax'");
+    SHOWS(CALL("BTRIM", TEXT("xax"), TEXT("x")), "'a'");
 }
 
 int main(void)
