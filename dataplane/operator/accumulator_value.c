@@ -11,9 +11,19 @@ struct single_fixed {
 
 /* The list of values, and the number that the next one gets. */
 struct value_list {
-    struct list_head head;
+    _Alignas(8) uint8_t head[LIST_HEAD_BYTES(0)];
     int64_t next;
 };
+
+static struct list_head *head_of(struct value_list *values)
+{
+    return (struct list_head *)(void *)values->head;
+}
+
+static const struct list_head *head_in(const struct value_list *values)
+{
+    return (const struct list_head *)(const void *)values->head;
+}
 
 /* The newest value of a sliding frame: when it leaves, all older ones have left. */
 struct newest {
@@ -174,7 +184,7 @@ static bool values_add(const struct accumulator *self, const struct accumulator_
     struct value_list *values = at;
     const int64_t order = self->mode == ACCUMULATOR_SLIDING ? state->order : values->next;
     values->next++;
-    return list_insert(state->heap, &values->head, order, accumulator_span(self, datum));
+    return list_insert(state->heap, head_of(values), order, accumulator_span(self, datum));
 }
 
 /* Compares an item with a value; long items are read through the scratch. */
@@ -198,11 +208,11 @@ static bool values_retract(const struct accumulator *self, const struct accumula
     struct value_list *values = at;
     const struct span value = accumulator_span(self, datum);
     struct list_cursor cursor;
-    bool more = list_first(state->heap, &values->head, &cursor);
+    bool more = list_first(state->heap, head_of(values), &cursor);
     for (; more; more = list_next(state->heap, &cursor)) {
         const struct list_item item = list_item(state->heap, &cursor);
         if (item_equals(self, state, &item, value)) {
-            list_remove(state->heap, &values->head, &cursor);
+            list_remove(state->heap, head_of(values), &cursor);
             return true;
         }
     }
@@ -216,7 +226,7 @@ static bool values_merge(const struct accumulator *self, const struct accumulato
     ASSERT_SLOW(from != at);
     const struct value_list *other = from;
     struct list_cursor cursor;
-    bool more = list_first(state->heap, &other->head, &cursor);
+    bool more = list_first(state->heap, head_in(other), &cursor);
     for (; more; more = list_next(state->heap, &cursor)) {
         const struct list_item item = list_item(state->heap, &cursor);
         struct span bytes;
@@ -237,8 +247,8 @@ static bool values_end(const struct accumulator *self, const struct accumulator_
     ASSERT_SLOW(at != NULL);
     const struct value_list *values = at;
     struct list_cursor cursor;
-    out->is_null = !(keeps_first(self) ? list_first(state->heap, &values->head, &cursor)
-                                       : list_last(state->heap, &values->head, &cursor));
+    out->is_null = !(keeps_first(self) ? list_first(state->heap, head_in(values), &cursor)
+                                       : list_last(state->heap, head_in(values), &cursor));
     if (out->is_null) {
         return true;
     }
@@ -294,7 +304,7 @@ static bool listagg_result(const struct accumulator *self, const struct accumula
     ASSERT_SLOW(at != NULL);
     const struct value_list *values = at;
     struct list_cursor cursor;
-    bool more = list_first(state->heap, &values->head, &cursor);
+    bool more = list_first(state->heap, head_in(values), &cursor);
     out->is_null = !more;
     uint32_t used = 0;
     for (bool first = true; more; more = list_next(state->heap, &cursor), first = false) {
@@ -322,11 +332,11 @@ static const struct accumulator_ops listagg_ops = {
 static bool lag_put(const struct accumulator *self, const struct accumulator_state *state,
                     struct value_list *values, struct span item)
 {
-    if (!list_insert(state->heap, &values->head, values->next++, item)) {
+    if (!list_insert(state->heap, head_of(values), values->next++, item)) {
         return false;
     }
-    while (values->head.count > (uint64_t)self->call->lag_offset + 1) {
-        list_drop_first(state->heap, &values->head);
+    while (head_in(values)->count > (uint64_t)self->call->lag_offset + 1) {
+        list_drop_first(state->heap, head_of(values));
     }
     return true;
 }
@@ -354,8 +364,8 @@ static bool lag_result(const struct accumulator *self, const struct accumulator_
     const struct value_list *values = at;
     struct list_cursor cursor;
     *out = self->call->lag_default;
-    if (values->head.count <= self->call->lag_offset ||
-        !list_first(state->heap, &values->head, &cursor)) {
+    if (head_in(values)->count <= self->call->lag_offset ||
+        !list_first(state->heap, head_in(values), &cursor)) {
         return true;
     }
     const struct list_item item = list_item(state->heap, &cursor);
@@ -378,7 +388,7 @@ static bool lag_merge(const struct accumulator *self, const struct accumulator_s
     ASSERT_SLOW(from != at);
     const struct value_list *other = from;
     struct list_cursor cursor;
-    bool more = list_first(state->heap, &other->head, &cursor);
+    bool more = list_first(state->heap, head_in(other), &cursor);
     for (; more; more = list_next(state->heap, &cursor)) {
         const struct list_item item = list_item(state->heap, &cursor);
         struct span bytes;
