@@ -14,8 +14,9 @@
 #include "dataplane/partitions.h"
 #include "dataplane/source_program.h"
 
-#define CHUNK_BYTES      (UINT32_C(32) << 10) /* staging is closed behind this much, for the cache */
-#define BATCH_ROOM_ROWS  256                  /* what a batch of the network may hold */
+/* Staging is closed behind this much, for the cache. */
+#define CHUNK_BYTES      (UINT32_C(32) << 10)
+#define BATCH_ROOM_ROWS  256 /* what a batch of the network may hold */
 #define NANOSECONDS_A_MS INT64_C(1000000)
 
 /* The decoded rows of a chunk; all of one partition. */

@@ -79,23 +79,29 @@ struct way {
     uint32_t to;
 };
 
+/* The ways of one input of a consumer. */
+static int each_way_of_input(struct job *job, const struct plan_node *consumer, uint32_t input,
+                             int (*visit)(struct job *, const struct way *))
+{
+    const uint64_t senders = job->placement.nodes[consumer->inputs[input]];
+    int code = 0;
+    uint32_t from = placement_next(senders, 0);
+    for (; code == 0 && from < PLACEMENT_LANES_MAX; from = placement_next(senders, from + 1)) {
+        const uint64_t targets = placement_targets(&job->placement, consumer, from);
+        uint32_t to = placement_next(targets, 0);
+        for (; code == 0 && to < PLACEMENT_LANES_MAX; to = placement_next(targets, to + 1)) {
+            code = visit(job, &(struct way){consumer, input, from, to});
+        }
+    }
+    return code;
+}
+
 static int each_way(struct job *job, int (*visit)(struct job *, const struct way *), int code)
 {
     const struct plan *plan = job->config.plan;
     for (uint32_t c = 0; c < plan->node_count; c++) {
-        const struct plan_node *consumer = plan->nodes[c];
-        for (uint32_t i = 0; i < consumer->input_count; i++) {
-            const uint64_t senders = job->placement.nodes[consumer->inputs[i]];
-            uint32_t from = placement_next(senders, 0);
-            for (; code == 0 && from < PLACEMENT_LANES_MAX;
-                 from = placement_next(senders, from + 1)) {
-                const uint64_t targets = placement_targets(&job->placement, consumer, from);
-                uint32_t to = placement_next(targets, 0);
-                for (; code == 0 && to < PLACEMENT_LANES_MAX;
-                     to = placement_next(targets, to + 1)) {
-                    code = visit(job, &(struct way){consumer, i, from, to});
-                }
-            }
+        for (uint32_t i = 0; code == 0 && i < plan->nodes[c]->input_count; i++) {
+            code = each_way_of_input(job, plan->nodes[c], i, visit);
         }
     }
     return code;

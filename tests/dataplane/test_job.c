@@ -318,6 +318,7 @@ static void test_settled_order_does_not_depend_on_parcel_size(void **state)
         config.parcel_rows_max = sizes[s];
         config.classes[0].count = 4096;
         config.settle = true;
+        config.queue_rows_max = 20; /* so that held rows come out in many portions */
         start(&f, &config);
         fake_run(f.job, 1, 2000);
         struct fake_sink_log *log = &f.worlds[0].logs[sink];

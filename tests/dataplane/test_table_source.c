@@ -31,6 +31,7 @@ struct player {
     uint32_t partition_count;
     uint32_t rewinds;
     uint32_t releases;
+    char *log; /* of the fixture, for the recorder */
 };
 
 struct letters {
@@ -71,9 +72,8 @@ struct recorder {
     struct operator base;
     struct operator_context *context;
     const struct row_layout *layout;
+    char *log; /* of the fixture */
 };
-
-static char *recorder_log; /* the one fixture that a test has at a time */
 
 static enum operator_verdict recorder_process(struct operator* base, uint32_t input,
                                               const struct parcel *parcel)
@@ -82,9 +82,9 @@ static enum operator_verdict recorder_process(struct operator* base, uint32_t in
     const struct row *rows[PARCEL_ROWS_MAX];
     for (uint32_t i = 0; i < parcel_rows(parcel, rows); i++) {
         assert_true(row_check(self->layout, rows[i], rows[i]->bytes));
-        say(recorder_log, " ", row_i64(self->layout, rows[i], 0));
+        say(self->log, " ", row_i64(self->layout, rows[i], 0));
         if (rows[i]->time_ms != ROW_TIME_NONE) {
-            say(recorder_log, "@", rows[i]->time_ms);
+            say(self->log, "@", rows[i]->time_ms);
         }
     }
     return OPERATOR_DONE;
@@ -92,10 +92,11 @@ static enum operator_verdict recorder_process(struct operator* base, uint32_t in
 
 static enum operator_verdict recorder_advance(struct operator* base, int64_t watermark_ms)
 {
+    const struct recorder *self = (const struct recorder *)base;
     if (watermark_ms == WATERMARK_MAX) {
-        strcat(recorder_log, " wMAX");
+        strcat(self->log, " wMAX");
     } else {
-        say(recorder_log, " w", watermark_ms);
+        say(self->log, " w", watermark_ms);
     }
     return OPERATOR_DONE;
 }
@@ -119,6 +120,11 @@ static int recorder_open(const struct plan_node *node, const struct row_layout *
     self->base.ops = &ops;
     self->context = context;
     self->layout = inputs[0];
+    /* The node is the second of its fixture's plan. */
+    const uint8_t *plan = (const uint8_t *)(node - 1) - offsetof(struct fake_plan, nodes);
+    const struct fixture *fixture =
+        (const struct fixture *)(const void *)(plan - offsetof(struct fixture, plan));
+    self->log = fixture->player.log;
     *out = &self->base;
     return 0;
 }
@@ -252,7 +258,7 @@ static const char *const topics[] = {"payments"};
 static void begin(struct fixture *f)
 {
     memset(f, 0, sizeof(*f));
-    recorder_log = f->log;
+    f->player.log = f->log;
     f->player.base.ops = &player_ops;
     f->letters.base.ops = &letters_ops;
     const struct type number = {.kind = TYPE_BIGINT, .nullable = true};
