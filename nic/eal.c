@@ -70,6 +70,8 @@ static void arguments_fill(struct eal_arguments *arguments, const struct port_ea
     }
     if (!config->verbose) {
         argument_pair(arguments, "--log-level", "*:error");
+        /* net_tap reports what it can do without (multiq, rte_flow) as errors. */
+        argument_pair(arguments, "--log-level", "pmd.net.tap:critical");
     }
     for (size_t i = 0; i < PORT_EAL_VDEV_MAX && config->vdevs[i] != NULL; i++) {
         argument_pair(arguments, "--vdev", config->vdevs[i]);

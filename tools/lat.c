@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <librdkafka/rdkafka.h>
 
@@ -334,14 +335,19 @@ static void wait_until(uint64_t due_ns)
     }
 }
 
+/* A live line on a terminal; elsewhere only its last state. */
 static void progress(const struct lat *lat, bool last)
 {
+    if (!last && isatty(STDERR_FILENO) == 0) {
+        return;
+    }
     const uint64_t sent = atomic_load_explicit(&lat->sent, memory_order_relaxed);
     const uint64_t answered = atomic_load_explicit(&lat->answered, memory_order_relaxed);
     (void)fprintf(stderr,
-                  "\r%s%3.0f %%  sent %" PRIu64 "  answered %" PRIu64 "  p50 %.0f us  p99 %.0f us "
+                  "%s%3.0f %%  sent %" PRIu64 "  answered %" PRIu64 "  p50 %.0f us  p99 %.0f us "
                   "  %s",
-                  last ? "" : "… ", 100.0 * (double)sent / (double)lat->count, sent, answered,
+                  last ? (isatty(STDERR_FILENO) == 0 ? "" : "\r") : "\r… ",
+                  100.0 * (double)sent / (double)lat->count, sent, answered,
                   (double)histogram_percentile(lat->histogram, 0.5) / 1e3,
                   (double)histogram_percentile(lat->histogram, 0.99) / 1e3, last ? "\n" : "");
 }
