@@ -98,7 +98,8 @@ static enum operator_verdict append(struct table_sink *self, const struct row *r
 
 static enum operator_verdict take_row(struct table_sink *self, const struct row *row)
 {
-    if (self->plan->connector == PLAN_CONNECTOR_UPSERT_KAFKA && row->kind == ROW_UPDATE_BEFORE) {
+    if (self->plan->connector == PLAN_CONNECTOR_UPSERT_KAFKA && row->kind == ROW_UPDATE_BEFORE &&
+        self->plan->drop_update_before) {
         self->counters.update_before_rows++;
         return OPERATOR_DONE;
     }

@@ -3,9 +3,9 @@
  * nothing (blackhole).
  *
  * Columns that are declared NOT NULL are enforced as 'table.exec.sink.not-null-enforcer' says. An
- * upsert sink writes +I and +U under their key, -D as a tombstone, and nothing for -U: the +U that
- * follows carries the same key. A full record sink stops the lane's flow here, row by row, and so
- * the sources; nothing is dropped.
+ * upsert sink writes +I and +U under their key and -D as a tombstone; -U as well, unless the
+ * planner knows that the +U of the same key follows. A full record sink stops the lane's flow here,
+ * row by row, and so the sources; nothing is dropped.
  *
  * Limits: a record fits the edge's value_bytes_max and key_bytes_max, else the job fails. */
 #pragma once

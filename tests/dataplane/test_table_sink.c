@@ -90,6 +90,7 @@ static void begin(struct fixture *f, enum plan_connector connector)
         f->node.sink.key_format.format = PLAN_FORMAT_JSON;
         f->node.sink.key_fields = f->key_fields;
         f->node.sink.key_field_count = 1;
+        f->node.sink.drop_update_before = true;
     }
     f->taker.base.ops = &taker_ops;
     f->environment = (struct table_sink_environment){.find = find_edge, .context = &f->taker.base};
@@ -171,6 +172,18 @@ static void test_upsert_sink_writes_keys_and_tombstones(void **state)
                                       "{\"id\":1} null@1234\n");
     assert_int_equal(table_sink_counters(f.sink)->update_before_rows, 1);
     assert_int_equal(table_sink_counters(f.sink)->tombstones, 1);
+    f.sink->ops->close(f.sink);
+}
+
+static void test_upsert_sink_writes_update_before_when_nothing_follows_it(void **state)
+{
+    struct fixture f;
+    begin(&f, PLAN_CONNECTOR_UPSERT_KAFKA);
+    f.node.sink.drop_update_before = false;
+    open_sink(&f);
+    add_row(&f, ROW_UPDATE_BEFORE, 1, "a");
+    assert_int_equal(process(&f), OPERATOR_DONE);
+    assert_string_equal(f.taker.text, "{\"id\":1} null@1234\n");
     f.sink->ops->close(f.sink);
 }
 
@@ -263,6 +276,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_append_sink_writes_values_with_processing_time),
         cmocka_unit_test(test_upsert_sink_writes_keys_and_tombstones),
+        cmocka_unit_test(test_upsert_sink_writes_update_before_when_nothing_follows_it),
         cmocka_unit_test(test_not_null_column_fails_or_drops),
         cmocka_unit_test(test_full_record_sink_stops_at_the_row_and_goes_on_there),
         cmocka_unit_test(test_record_when_too_large_then_the_job_fails),
