@@ -17,7 +17,9 @@ int bind_aggregate_arguments(struct binder *binder, const struct ast_expr *ast, 
     const struct expr **arguments =
         sql_allocate(session->memory, ast->argument_count * sizeof(*arguments));
     struct binder inner = *binder;
-    inner.in_aggregate = true;
+    /* SUM(COUNT(*)) OVER (…) takes an aggregate of the query below; SUM(COUNT(*)) does not. */
+    inner.in_aggregate = !is_over;
+    inner.takes_over = false;
     int verdict = 0;
     for (uint32_t i = 0; i < ast->argument_count && verdict == 0; i++) {
         verdict = bind_expression(&inner, ast->arguments[i], &arguments[i], NULL);
@@ -287,6 +289,15 @@ static int check_window(const struct grouping *grouping, const struct plan_windo
                     (long long)window->slide_ms);
 }
 
+/* Relations keep their window by reference. */
+static const struct plan_window_spec *keep_spec(struct session *session,
+                                                const struct plan_window_spec *spec)
+{
+    struct plan_window_spec *copy = sql_allocate(session->memory, sizeof(*copy));
+    *copy = *spec;
+    return copy;
+}
+
 static int make_group(struct grouping *grouping, struct rel **out)
 {
     struct session *session = grouping->session;
@@ -304,8 +315,9 @@ static int make_group(struct grouping *grouping, struct rel **out)
         const struct bound_aggregate *aggregate = grouping->aggregates->items[i];
         names[i] = sql_format(session->memory, "%s$%u", aggregate->name, i);
     }
-    const struct plan_window_spec *window =
-        grouping->legacy != NULL ? &grouping->legacy->spec : grouping->input->window;
+    const struct plan_window_spec *window = grouping->legacy != NULL
+                                                ? keep_spec(session, &grouping->legacy->spec)
+                                                : grouping->input->window;
     uint32_t window_end = UINT32_MAX;
     if (grouping->is_window) {
         const int verdict = check_window(grouping, window);
@@ -439,6 +451,20 @@ static int replace_all(const struct replacing *replacing, struct binder *binder,
     return 0;
 }
 
+/* Constants do not group; Flink drops them from the key, but for one when there is nothing else. */
+static void drop_constants(struct ast_list *keys)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < keys->count; i++) {
+        const struct expr *key = keys->items[i];
+        const bool is_last = kept == 0 && i + 1 == keys->count;
+        if (key->kind != EXPR_LITERAL || is_last) {
+            keys->items[kept++] = keys->items[i];
+        }
+    }
+    keys->count = kept;
+}
+
 /* Binds GROUP BY's items; numbers are not positions in Flink, they are refused as such. */
 static int bind_keys(struct binder *binder, const struct ast_select *select, struct ast_list *keys,
                      struct legacy_window *legacy)
@@ -473,6 +499,7 @@ static int bind_keys(struct binder *binder, const struct ast_select *select, str
         } item = {.in = key};
         ast_append(session->memory, keys, item.out);
     }
+    drop_constants(keys);
     return 0;
 }
 

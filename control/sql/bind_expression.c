@@ -88,37 +88,9 @@ static int call_function(struct binder *binder, const struct ast_expr *ast, cons
     return function_bind(session->memory, &call, out, session->error);
 }
 
-/* Flink simplifies a comparison of an expression with itself to a test for NULL, which shows for
- * NaN only: NaN = NaN is true then. */
-static int compare_same(struct binder *binder, const struct ast_expr *ast, bool is_true,
-                        const struct expr *operand, const struct expr **out)
-{
-    const struct type boolean = {.kind = TYPE_BOOLEAN, .nullable = true};
-    const struct expr *arguments[2] = {NULL, expr_null(binder->session->memory, &boolean)};
-    const int verdict =
-        call_function(binder, ast, is_true ? "IS NOT NULL" : "IS NULL", &operand, 1, &arguments[0]);
-    if (verdict != 0) {
-        return verdict;
-    }
-    return call_function(binder, ast, is_true ? "OR" : "AND", arguments, 2, out);
-}
-
-static bool is_one_of(const char *text, const char *const *list, uint32_t count)
-{
-    ASSERT(text != NULL);
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(text, list[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static int bind_scalar_call(struct binder *binder, const struct ast_expr *ast,
                             const struct expr **out)
 {
-    static const char *const true_on_self[] = {"=", "<=", ">="};
-    static const char *const false_on_self[] = {"<>", "<", ">"};
     struct session *session = binder->session;
     if (ast->argument_count > EXPR_ARGUMENTS_MAX) {
         return sql_fail(session, -E2BIG, ast->at, "%s has more than %d arguments", ast->text,
@@ -130,14 +102,6 @@ static int bind_scalar_call(struct binder *binder, const struct ast_expr *ast,
         const int verdict = bind_argument(binder, ast, i, &arguments[i]);
         if (verdict != 0) {
             return verdict;
-        }
-    }
-    if (ast->argument_count == 2 &&
-        (arguments[0]->type.kind == TYPE_DOUBLE || arguments[0]->type.kind == TYPE_FLOAT)) {
-        const bool is_true = is_one_of(ast->text, true_on_self, COUNT_OF(true_on_self));
-        const bool is_false = is_one_of(ast->text, false_on_self, COUNT_OF(false_on_self));
-        if ((is_true || is_false) && expr_is_same(arguments[0], arguments[1])) {
-            return compare_same(binder, ast, is_true, arguments[0], out);
         }
     }
     return call_function(binder, ast, ast->text, arguments, ast->argument_count, out);
@@ -257,6 +221,9 @@ int bind_expression(struct binder *binder, const struct ast_expr *ast, const str
         if (ast->kind == AST_NAME && binder->scope != NULL &&
             column < binder->scope->relation.rel->column_count) {
             *roles = binder->scope->relation.rel->columns[column].roles;
+        }
+        if (ast->kind == AST_CALL && strcmp(ast->text, "PROCTIME") == 0) {
+            *roles = REL_PROCTIME;
         }
         if (ast->kind == AST_CALL && column == BIND_WINDOW_FIRST + PLAN_WINDOW_TIME) {
             *roles = REL_ROWTIME | REL_WINDOW_TIME;

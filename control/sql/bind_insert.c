@@ -166,7 +166,7 @@ static int check_key(struct session *session, const struct ast_statement *statem
 {
     const uint32_t count = table->primary_key_count;
     *matches = false;
-    if (table->insert_count <= 1 && key_within(rel, key, count, matches)) {
+    if (key_within(rel, key, count, matches)) {
         return 0;
     }
     if (statement->conflict == AST_CONFLICT_NONE) {
@@ -174,12 +174,11 @@ static int check_key(struct session *session, const struct ast_statement *statem
             rel->has_key ? list_names(session, rel, rel->key_columns, rel->key_column_count) : "";
         return sql_fail(session, -EINVAL, statement->at,
                         "The query has an upsert key that differs from the primary key of the sink "
-                        "table '%s'. Primary key: [%s], upsert key: [%s]%s. Add ON CONFLICT DO "
+                        "table '%s'. Primary key: [%s], upsert key: [%s]. Add ON CONFLICT DO "
                         "DEDUPLICATE (or ERROR, NOTHING) behind the query",
-                        table->name.text, list_names(session, rel, key, count), upsert,
-                        table->insert_count > 1 ? " (several INSERTs write it)" : "");
+                        table->name.text, list_names(session, rel, key, count), upsert);
     }
-    if (rel->updating || table->insert_count > 1) {
+    if (rel->updating) {
         return sql_fail(session, -ENOTSUP, statement->conflict_at,
                         "ON CONFLICT over an updating query whose key is not the sink's key is not "
                         "supported yet");

@@ -92,10 +92,6 @@ static int bind_frame(struct binder *binder, const struct ast_window *ast, bool 
     if (frame->unbounded) {
         return 0;
     }
-    if (ast->from == AST_CURRENT_ROW) {
-        frame->preceding = 0;
-        return 0;
-    }
     if (ast->from != AST_PRECEDING) {
         return sql_fail(session, -EINVAL, ast->at, "a frame starts with … PRECEDING");
     }
@@ -106,6 +102,11 @@ static bool is_rank(const char *name)
 {
     return strcmp(name, "ROW_NUMBER") == 0 || strcmp(name, "RANK") == 0 ||
            strcmp(name, "DENSE_RANK") == 0;
+}
+
+static bool takes_no_frame(const char *name)
+{
+    return is_rank(name) || strcmp(name, "LAG") == 0;
 }
 
 /* ORDER BY must be the time attribute, ascending. */
@@ -127,6 +128,10 @@ static int bind_order(struct binder *binder, const struct ast_window *ast, const
     binder->aggregates = inner.aggregates;
     if (verdict != 0) {
         return verdict;
+    }
+    if ((roles & REL_PROCTIME) != 0) {
+        return sql_fail(session, -ENOTSUP, order->at,
+                        "OVER ordered by processing time is not supported yet");
     }
     const bool is_time = (roles & REL_ROWTIME) != 0 && expr->kind == EXPR_COLUMN;
     const bool is_plain = is_time && !order->descending && ast->order.count == 1;
@@ -178,6 +183,9 @@ static int bind_window(struct binder *binder, const struct ast_expr *call, struc
     if (verdict == 0) {
         verdict = bind_order(binder, &ast, call->text, &out->order_column);
     }
+    if (verdict == 0 && ast.has_frame && takes_no_frame(call->text)) {
+        return sql_fail(session, -EINVAL, out->at, "%s takes no ROWS or RANGE frame", call->text);
+    }
     if (verdict == 0) {
         verdict = bind_frame(binder, &ast, strcmp(call->text, "ROW_NUMBER") == 0, &out->frame);
     }
@@ -189,8 +197,8 @@ static int bind_call_arguments(struct binder *binder, const struct ast_expr *ast
                                struct bound_aggregate *out)
 {
     if (ast->filter != NULL) {
-        return sql_fail(binder->session, -ENOTSUP, ast->filter->at,
-                        "FILTER of an OVER call is not supported yet");
+        return sql_fail(binder->session, -EINVAL, ast->filter->at,
+                        "FILTER cannot stand before OVER, in Flink neither");
     }
     return bind_aggregate_arguments(binder, ast, true, out);
 }

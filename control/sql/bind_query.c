@@ -246,20 +246,49 @@ static int make_selection(const struct selection *selection, struct rel *input,
     return 0;
 }
 
+/* Looks through casts. */
+static const struct expr *uncast(const struct expr *expr)
+{
+    while (expr->kind == EXPR_CALL && expr->function == EXPR_CAST) {
+        expr = expr->arguments[0];
+    }
+    return expr;
+}
+
+static bool is_comparison(enum expr_function function)
+{
+    return function == EXPR_EQUALS || function == EXPR_LESS || function == EXPR_LESS_OR_EQUAL ||
+           function == EXPR_GREATER || function == EXPR_GREATER_OR_EQUAL;
+}
+
+/* Tells whether a condition compares a rank with something: rn <= 3, not MOD(rn, 2) = 0. */
+static bool compares_rank(const struct rel *rel, const struct expr *condition)
+{
+    if (condition->kind != EXPR_CALL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < condition->argument_count; i++) {
+        const struct expr *argument = uncast(condition->arguments[i]);
+        if (argument->kind == EXPR_COLUMN && is_comparison(condition->function) &&
+            (rel->columns[argument->column].roles & REL_RANK) != 0) {
+            return true;
+        }
+        if (compares_rank(rel, argument)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A condition on ROW_NUMBER is a Top-N or a deduplication, which have rules of their own. */
 static int check_rank(struct session *session, const struct rel *rel, const struct expr *condition,
                       struct place at)
 {
-    uint32_t *uses = sql_allocate(session->memory, rel->column_count * sizeof(*uses));
-    expr_count_columns(condition, uses, rel->column_count);
-    for (uint32_t i = 0; i < rel->column_count; i++) {
-        if (uses[i] != 0 && (rel->columns[i].roles & REL_RANK) != 0) {
-            return sql_fail(session, -ENOTSUP, at,
-                            "a condition on ROW_NUMBER (a Top-N or a deduplication) is not "
-                            "supported yet");
-        }
+    if (!compares_rank(rel, condition)) {
+        return 0;
     }
-    return 0;
+    return sql_fail(session, -ENOTSUP, at,
+                    "a condition on ROW_NUMBER (a Top-N or a deduplication) is not supported yet");
 }
 
 static int bind_where(struct binder *binder, const struct ast_expr *where, const struct expr **out)

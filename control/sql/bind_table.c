@@ -295,6 +295,9 @@ static int add_computed(struct making *making, const struct ast_column *ast,
     column->expr = over_decoded(making, column->expr);
     column->type = column->expr->type;
     table->computed[table->computed_count] = column->expr;
+    if (ast->expr->kind == AST_CALL && strcmp(ast->expr->text, "PROCTIME") == 0) {
+        table->proctime = table->scan_column_count;
+    }
     field->type = column->type;
     field->column = table->scan_column_count;
     table->picks[table->scan_column_count] = UINT32_MAX - table->computed_count++;
@@ -430,6 +433,7 @@ static struct table *new_table(struct session *session, const struct ast_stateme
     table->name = statement->name;
     table->at = statement->at;
     table->column_count = statement->columns.count;
+    table->proctime = UINT32_MAX;
     table->columns =
         sql_allocate(session->memory, table->column_count * sizeof(struct table_column));
     return table;
@@ -449,7 +453,6 @@ int bind_table(struct session *session, const struct ast_statement *statement)
     struct table *table = new_table(session, statement);
     struct making making = {.session = session, .table = table};
     uint32_t leaf_count = 0;
-    session->has_query = true; /* computed columns bind with the session's settings */
     int verdict = declare_columns(&making, statement, &leaf_count);
     if (verdict != 0) {
         return verdict;

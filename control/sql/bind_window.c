@@ -34,6 +34,11 @@ int bind_window_check(struct session *session, const struct rel *rel, uint32_t c
                       struct place at)
 {
     ASSERT(column < rel->column_count);
+    if ((rel->columns[column].roles & REL_PROCTIME) != 0) {
+        return sql_fail(session, -ENOTSUP, at,
+                        "`%s` is processing time: windows over it are not supported yet",
+                        rel->columns[column].name);
+    }
     if ((rel->columns[column].roles & REL_ROWTIME) == 0) {
         return sql_fail(session, -EINVAL, at,
                         "`%s` is no time attribute: a window needs a column with WATERMARK FOR "

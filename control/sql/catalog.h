@@ -90,7 +90,7 @@ struct table {
     const char **scan_names;
     const struct expr *watermark; /* over the scan's columns; NULL: none */
     uint32_t rowtime;             /* the scan's column */
-    uint32_t insert_count;        /* statements that write it */
+    uint32_t proctime;            /* the scan's column that is PROCTIME(); UINT32_MAX: none */
 };
 
 struct view {

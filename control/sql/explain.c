@@ -85,6 +85,14 @@ static void explain_calls(FILE *into, uint32_t depth, const struct aggregate_cal
     }
 }
 
+static const char *metadata_name(enum plan_metadata metadata)
+{
+    static const char *const names[] = {"topic",     "partition",      "offset",
+                                        "timestamp", "timestamp-type", "leader-epoch"};
+    ASSERT((size_t)metadata < COUNT_OF(names));
+    return names[metadata];
+}
+
 static void explain_source(FILE *into, uint32_t depth, const struct plan_node *node)
 {
     const struct plan_source *source = &node->source;
@@ -101,6 +109,9 @@ static void explain_source(FILE *into, uint32_t depth, const struct plan_node *n
         static const char *const origins[] = {"value", "key", "metadata"};
         indent(into, depth, "  reads: ");
         (void)fprintf(into, "%s", origins[field->origin]);
+        if (field->origin == PLAN_FIELD_METADATA) {
+            (void)fprintf(into, ".%s", metadata_name(field->metadata));
+        }
         for (uint32_t k = 0; k < field->path_count; k++) {
             (void)fprintf(into, ".%s", field->path[k]);
         }
@@ -111,6 +122,28 @@ static void explain_source(FILE *into, uint32_t depth, const struct plan_node *n
         explain_expr(into, source->watermark, node->column_names);
         (void)fprintf(into, " %s\n", source->watermark_on_event ? "on event" : "periodic");
     }
+    if (source->on_error != PLAN_ON_ERROR_FAIL) {
+        indent(into, depth, "  bad records: ");
+        (void)fprintf(into, "%s %s\n",
+                      source->on_error == PLAN_ON_ERROR_SKIP ? "skipped and counted" : "to topic",
+                      source->dead_letter_topic == NULL ? "" : source->dead_letter_topic);
+    }
+}
+
+/* Columns that a Calc passes on as they are. */
+static void explain_passed(FILE *into, uint32_t depth, const struct plan_node *node)
+{
+    bool is_first = true;
+    for (uint32_t i = 0; node->calc.outputs != NULL && i < node->layout.column_count; i++) {
+        if (node->calc.outputs[i]->kind == EXPR_COLUMN) {
+            if (is_first) {
+                indent(into, depth, "  passes:");
+            }
+            (void)fprintf(into, "%s %s", is_first ? "" : ",", node->column_names[i]);
+            is_first = false;
+        }
+    }
+    (void)fputs(is_first ? "" : "\n", into);
 }
 
 static void explain_calc(FILE *into, uint32_t depth, const struct plan *plan,
@@ -122,6 +155,7 @@ static void explain_calc(FILE *into, uint32_t depth, const struct plan *plan,
         explain_expr(into, node->calc.condition, names);
         (void)fputc('\n', into);
     }
+    explain_passed(into, depth, node);
     for (uint32_t i = 0; node->calc.outputs != NULL && i < node->layout.column_count; i++) {
         if (node->calc.outputs[i]->kind != EXPR_COLUMN) {
             indent(into, depth, "  ");
@@ -138,6 +172,10 @@ static void explain_sink(FILE *into, uint32_t depth, const struct plan_node *nod
     if (sink->topic != NULL) {
         indent(into, depth, "  topic: ");
         (void)fprintf(into, "%s\n", sink->topic);
+    }
+    if (node->changelog == PLAN_RETRACT && sink->connector == PLAN_CONNECTOR_UPSERT_KAFKA) {
+        indent(into, depth, "  -U: ");
+        (void)fputs(sink->drop_update_before ? "not written\n" : "deletes its key\n", into);
     }
     for (uint32_t i = 0; i < sink->key_field_count; i++) {
         indent(into, depth, "  key: ");

@@ -157,8 +157,8 @@ struct ast_expr *grammar_unicode(struct parse *parse, struct ast_name text,
 struct ast_expr *grammar_interval(struct parse *parse, struct place at, struct ast_name text,
                                   struct ast_name from, const struct ast_name *to, bool negative);
 
-/* Tells whether a primary is the bare word MAP. */
-bool grammar_is_map(const struct ast_expr *node);
+/* Names what x[…] is: access to an element, or MAP[…]. */
+const char *grammar_subscript(const struct ast_expr *node);
 
 /* Reports a syntax error.
  * list      what was expected, or "" */

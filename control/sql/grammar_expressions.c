@@ -259,9 +259,10 @@ struct ast_expr *grammar_interval(struct parse *parse, struct place at, struct a
     return node;
 }
 
-bool grammar_is_map(const struct ast_expr *node)
+const char *grammar_subscript(const struct ast_expr *node)
 {
     ASSERT(node != NULL);
-    return node->kind == AST_NAME && node->path_count == 1 &&
-           strcasecmp(node->path[0].text, "MAP") == 0;
+    const bool is_map = node->kind == AST_NAME && node->path_count == 1 &&
+                        strcasecmp(node->path[0].text, "MAP") == 0;
+    return is_map ? "MAP[…]" : "element access x[…]";
 }

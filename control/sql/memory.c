@@ -78,6 +78,7 @@ char *sql_copy_text(struct sql_memory *memory, const char *text, size_t bytes)
 
 char *sql_format(struct sql_memory *memory, const char *format, ...)
 {
+    ASSERT(format != NULL);
     va_list arguments;
     va_start(arguments, format);
     va_list again;

@@ -24,6 +24,7 @@ struct parse {
     bool in_set;               /* inside of EXECUTE STATEMENT SET */
     struct place at;           /* of the next byte */
     struct place start;        /* of the token read last */
+    struct place comment_at;   /* of the comment being skipped */
     const char *token;         /* its text, for messages; borrowed until the next token */
     uint32_t token_bytes;
 };

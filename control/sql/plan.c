@@ -375,6 +375,24 @@ static int plan_body(struct planning *planning, struct plan_node *node, const st
     return -EINVAL;
 }
 
+/* What a node sends: a Group as it is asked to, those that pass rows on what they get. */
+static enum plan_changelog changelog_of(const struct planning *planning, const struct rel *rel,
+                                        const struct plan_node *node)
+{
+    if (!rel->updating) {
+        return PLAN_APPEND;
+    }
+    if (rel->kind == REL_GROUP) {
+        return planning->needs[rel->id].update_before ? PLAN_RETRACT : PLAN_UPSERT;
+    }
+    enum plan_changelog changelog = PLAN_APPEND;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const enum plan_changelog below = planning->nodes[node->inputs[i]]->changelog;
+        changelog = below > changelog ? below : changelog;
+    }
+    return changelog;
+}
+
 static struct plan_node *new_node(struct planning *planning, const struct rel *rel)
 {
     static const enum plan_operator operators[] = {
@@ -395,9 +413,7 @@ static struct plan_node *new_node(struct planning *planning, const struct rel *r
         ASSERT(inputs[i] < node->id);
     }
     node->inputs = inputs;
-    if (rel->updating) {
-        node->changelog = planning->needs[rel->id].update_before ? PLAN_RETRACT : PLAN_UPSERT;
-    }
+    node->changelog = changelog_of(planning, rel, node);
     return node;
 }
 
@@ -411,8 +427,7 @@ static struct plan_node *align_union_input(struct planning *planning, const stru
     bool is_same = true;
     struct session *session = planning->session;
     for (uint32_t i = 0; i < rel->column_count; i++) {
-        is_same = is_same && (map[i] != UINT32_MAX) == keep[i] &&
-                  input->columns[i].type.nullable == rel->columns[i].type.nullable;
+        is_same = is_same && (map[i] != UINT32_MAX) == keep[i];
     }
     struct plan_node *below = planning->nodes[planning->node_of[input->id]];
     if (is_same) {

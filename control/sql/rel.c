@@ -95,6 +95,9 @@ struct rel *rel_scan(struct session *session, struct table *table)
             .type = table->scan_types[i],
         };
     }
+    if (table->proctime != UINT32_MAX) {
+        rel->columns[table->proctime].roles = REL_PROCTIME;
+    }
     if (table->watermark != NULL) {
         ASSERT(table->rowtime < rel->column_count);
         rel->columns[table->rowtime].roles = REL_ROWTIME;
@@ -106,6 +109,43 @@ struct rel *rel_scan(struct session *session, struct table *table)
     return intern(session, rel, &definition);
 }
 
+/* Tells whether values of a type print as texts of at most so many characters, and different ones
+ * differently. */
+static bool prints_within(const struct type *type, uint32_t length)
+{
+    switch (type->kind) {
+    case TYPE_TINYINT:
+    case TYPE_SMALLINT:
+    case TYPE_INT:
+    case TYPE_BIGINT:
+        return length >= 20;
+    case TYPE_BOOLEAN:
+    case TYPE_DATE:
+    case TYPE_TIMESTAMP:
+        return length == TYPE_LENGTH_MAX;
+    case TYPE_CHAR:
+    case TYPE_VARCHAR:
+        return length >= type->length;
+    default:
+        return false;
+    }
+}
+
+/* Looks through casts of which Flink knows that they lose nothing: a key cast so is still a key. */
+static const struct expr *expr_faithful(const struct expr *expr)
+{
+    while (expr->kind == EXPR_CALL && expr->function == EXPR_CAST) {
+        const struct type *from = &expr->arguments[0]->type;
+        const struct type *to = &expr->type;
+        const bool widens = type_is_integer(from) && type_is_integer(to) && from->kind <= to->kind;
+        if (!widens && (to->kind != TYPE_VARCHAR || !prints_within(from, to->length))) {
+            return expr;
+        }
+        expr = expr->arguments[0];
+    }
+    return expr;
+}
+
 /* A Calc passes its input's properties on through the columns that it passes unchanged. */
 static void derive_calc(struct session *session, struct rel *rel)
 {
@@ -115,8 +155,9 @@ static void derive_calc(struct session *session, struct rel *rel)
     uint32_t *where = sql_allocate(session->memory, input->column_count * sizeof(*where));
     memset(where, 0xff, input->column_count * sizeof(*where));
     for (uint32_t i = rel->column_count; i-- > 0;) {
-        if (rel->outputs[i]->kind == EXPR_COLUMN) {
-            where[rel->outputs[i]->column] = i;
+        const struct expr *from = expr_faithful(rel->outputs[i]);
+        if (from->kind == EXPR_COLUMN) {
+            where[from->column] = i;
         }
     }
     for (uint32_t i = 0; i < rel->column_count && rel->time_column < 0; i++) {
@@ -364,11 +405,6 @@ struct rel *rel_window(struct session *session, const struct rel_aggregate_spec 
     rel->time_column = (int32_t)first + 2;
     rel->window_end = window_end;
     rel->keeps_before_epoch = legacy || session->settings.one_phase;
-    rel->has_key = true;
-    rel->key_column_count = spec->group_count + 2;
-    rel->key_columns = first_indices(session, rel->key_column_count);
-    rel->key_columns[spec->group_count] = first;
-    rel->key_columns[spec->group_count + 1] = first + 1;
     struct definition definition;
     definition_begin(&definition, "window");
     define_window(definition.into, window);

@@ -17,7 +17,8 @@ enum rel_role {
     REL_WINDOW_START = 2,
     REL_WINDOW_END = 4,
     REL_WINDOW_TIME = 8,
-    REL_RANK = 16, /* ROW_NUMBER and such: filtering it is a Top-N */
+    REL_RANK = 16,     /* ROW_NUMBER and such: filtering it is a Top-N */
+    REL_PROCTIME = 32, /* PROCTIME(): a processing-time attribute */
 };
 
 enum rel_kind {

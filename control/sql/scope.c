@@ -44,9 +44,15 @@ static const char *hint(struct session *session, const struct field *fields, uin
 }
 
 static int not_found(struct session *session, const struct scope *scope,
-                     const struct ast_name *name)
+                     const struct ast_name *name, bool is_qualified)
 {
     const struct relation *relation = &scope->relation;
+    if (is_qualified) {
+        return sql_fail(session, -EINVAL, name->at,
+                        "`%s` is neither a table in FROM nor a column%s%s", name->text,
+                        scope->alias == NULL ? "" : "; there is ",
+                        scope->alias == NULL ? "" : scope->alias);
+    }
     return sql_fail(session, -EINVAL, name->at, "column `%s` is not known%s%s%s", name->text,
                     scope->alias == NULL ? "" : " in ", scope->alias == NULL ? "" : scope->alias,
                     hint(session, relation->fields, relation->field_count, name->text));
@@ -76,7 +82,7 @@ int scope_resolve(struct session *session, const struct scope *scope, const stru
         field = own;
     }
     if (field == NULL) {
-        return not_found(session, scope, &name->path[at]);
+        return not_found(session, scope, &name->path[at], name->path_count > 1 && at == 0);
     }
     if (count > 1) {
         return sql_fail(session, -EINVAL, name->path[at].at,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A script from text to plan: statements in order, then one plan of all INSERTs. Flink runs
- * INSERTs that stand by themselves as jobs of their own; here they are one job either way, which
- * shows only in that two of them into one upsert table need ON CONFLICT. */
+ * INSERTs that stand by themselves as jobs of their own; here they are one job either way. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -49,25 +48,7 @@ static int create_view(struct session *session, const struct ast_statement *stat
     return verdict;
 }
 
-/* How many INSERTs of the script write a table. */
-static void count_inserts(struct session *session, const struct ast_list *statements,
-                          const char *name)
-{
-    struct table *table = catalog_table(session, name);
-    if (table == NULL) {
-        return;
-    }
-    table->insert_count = 0;
-    for (uint32_t i = 0; i < statements->count; i++) {
-        const struct ast_statement *statement = statements->items[i];
-        table->insert_count +=
-            statement->kind == AST_INSERT && strcmp(statement->name.text, name) == 0;
-    }
-    ASSERT(table->insert_count >= 1);
-}
-
-static int run_statement(struct session *session, const struct ast_list *statements,
-                         const struct ast_statement *statement)
+static int run_statement(struct session *session, const struct ast_statement *statement)
 {
     switch (statement->kind) {
     case AST_SET:
@@ -77,7 +58,6 @@ static int run_statement(struct session *session, const struct ast_list *stateme
     case AST_CREATE_VIEW:
         return create_view(session, statement);
     case AST_INSERT:
-        count_inserts(session, statements, statement->name.text);
         return bind_insert(session, statement);
     case AST_BEGIN_SET:
     case AST_END_SET:
@@ -122,7 +102,7 @@ static int plan_script(struct session *session, const struct sql_input *input, s
     int verdict =
         parse_script(session->memory, input->text, input->bytes, &statements, session->error);
     for (uint32_t i = 0; i < statements.count && verdict == 0; i++) {
-        verdict = run_statement(session, &statements, statements.items[i]);
+        verdict = run_statement(session, statements.items[i]);
     }
     if (verdict == 0 && session->inserts.count == 0) {
         verdict = sql_fail(session, -EINVAL, (struct place){0},

@@ -74,7 +74,7 @@ const char *sql_nearest(const char *word, const char *const *known, uint32_t cou
             continue;
         }
         const uint32_t far = distance(word, known[i]);
-        if (far <= best && (nearest == NULL || far < best)) {
+        if (far < bytes && far <= best && (nearest == NULL || far < best)) {
             best = far;
             nearest = known[i];
         }

@@ -245,8 +245,7 @@ int settings_apply(struct session *session, const struct ast_option *option)
         }
         if (settings[i].decides && session->has_query) {
             return sql_fail(session, -ENOTSUP, option->key.at,
-                            "SET '%s' must stand before the first CREATE TABLE, CREATE VIEW and "
-                            "INSERT",
+                            "SET '%s' must stand before the first CREATE VIEW and INSERT",
                             option->key.text);
         }
         return settings[i].apply(session, option);

@@ -1,0 +1,1 @@
+INSERT INTO o SELECT DISTINCT card, n + 1 FROM pay;

@@ -1,0 +1,1 @@
+INSERT INTO o SELECT card, SUM(card) FROM pay GROUP BY card;

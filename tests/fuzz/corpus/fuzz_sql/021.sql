@@ -1,0 +1,1 @@
+INSERT INTO o SELECT card, n FROM pay WHERE n;

@@ -1,0 +1,1 @@
+INSERT INTO o (c) SELECT n FROM pay;

@@ -1,0 +1,1 @@
+INSERT INTO o SELECT n, card FROM pay;

@@ -1,0 +1,1 @@
+CREATE TABLE t (a TIMESTAMP(3), b TIMESTAMP(3)) WITH ('connector' = 'print'); INSERT INTO t SELECT ts, CAST(ts AS TIMESTAMP(3)) FROM pay;

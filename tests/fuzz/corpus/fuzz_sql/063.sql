@@ -1,0 +1,1 @@
+INSERT INTO o SELECT card, id FROM pay WHERE ts > ts - INTERVAL '1-2' YEAR TO MONTH;

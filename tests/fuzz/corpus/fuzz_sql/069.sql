@@ -1,0 +1,1 @@
+INSERT INTO o SELECT card, SUM(n * 2) OVER (ORDER BY ts) FROM pay WHERE ok;

@@ -1,0 +1,1 @@
+SET 'penstock.over.emit' = 'on-arrival'; INSERT INTO o SELECT card, COUNT(*) OVER (PARTITION BY card ORDER BY ts) FROM pay;

@@ -1,0 +1,1 @@
+INSERT INTO o SELECT card, SUM(n) OVER (ORDER BY n) FROM pay;

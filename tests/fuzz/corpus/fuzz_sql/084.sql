@@ -1,0 +1,1 @@
+INSERT INTO o SELECT k, SUM(c) OVER (ORDER BY ts) FROM (SELECT card AS k, COUNT(*) AS c, MAX(ts) AS ts FROM pay GROUP BY card);

@@ -1,0 +1,1 @@
+INSERT INTO o SELECT card, n FROM pay UNION ALL SELECT merchant FROM pay;

@@ -1,0 +1,1 @@
+INSERT INTO o SELECT 'a', 1;

@@ -1,0 +1,1 @@
+INSERT INTO o SELECT a, b FROM (SELECT card, n FROM pay) AS x (a, b);

@@ -1,0 +1,1 @@
+CREATE TABLE t (a INT, b AS c + 1) WITH ('connector' = 'kafka', 'topic' = 't', 'properties.bootstrap.servers' = 'b:1', 'format' = 'json');

@@ -1,0 +1,1 @@
+CREATE TABLE t (a STRING METADATA FROM 'topic', b STRING METADATA FROM 'topic') WITH ('connector' = 'kafka', 'topic' = 't', 'properties.bootstrap.servers' = 'b:1', 'format' = 'json');

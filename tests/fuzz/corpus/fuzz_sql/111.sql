@@ -1,0 +1,1 @@
+CREATE TABLE t (a TIMESTAMP(12)) WITH ('connector' = 'kafka', 'topic' = 't', 'properties.bootstrap.servers' = 'b:1', 'format' = 'json');

@@ -1,0 +1,1 @@
+INSERT INTO win SELECT UPPER(card), window_end, SUM(n) FROM TABLE(TUMBLE(TABLE pay, DESCRIPTOR(ts), INTERVAL '1' MINUTE)) WHERE ok GROUP BY UPPER(card), window_start, window_end HAVING SUM(n) > 1;

@@ -1,0 +1,1 @@
+INSERT INTO win SELECT card, window_start, COUNT(*) FROM TABLE(CUMULATE(DATA => TABLE pay, TIMECOL => DESCRIPTOR(ts), STEP => INTERVAL '1' HOUR, SIZE => INTERVAL '1' DAY)) GROUP BY card, window_start, window_end;

@@ -1,0 +1,1 @@
+INSERT INTO win SELECT card, window_start, COUNT(*) FROM TABLE(TUMBLE(TABLE pay, DESCRIPTOR(ts), INTERVAL '1' MINUTE)) WHERE window_start > TIMESTAMP '2020-01-01 00:00:00' GROUP BY card, window_start, window_end;

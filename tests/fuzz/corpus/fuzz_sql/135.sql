@@ -1,0 +1,1 @@
+INSERT INTO win SELECT card, window_start, COUNT(*) FROM TABLE(HOP(TABLE pay, DESCRIPTOR(ts), INTERVAL '7' SECOND, INTERVAL '1' MINUTE)) GROUP BY card, window_start, window_end;

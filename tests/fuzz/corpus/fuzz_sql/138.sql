@@ -1,0 +1,1 @@
+INSERT INTO win SELECT card, window_start, n FROM TABLE(TUMBLE(TABLE pay, DESCRIPTOR(ts), INTERVAL '1' MONTH));

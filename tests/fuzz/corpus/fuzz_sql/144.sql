@@ -1,0 +1,1 @@
+CREATE TABLE t (a INT, PRIMARY KEY (a) NOT ENFORCED) WITH ('connector' = 'kafka', 'format' = 'json', 'topic' = 't', 'properties.bootstrap.servers' = 'b:1');

@@ -1,0 +1,1 @@
+INSERT INTO o SELECT a.card, a.id FROM pay a LEFT JOIN pay b ON a.id = b.id;

@@ -1,0 +1,1 @@
+INSERT INTO o SELECT card, id FROM pay INTERSECT SELECT card, id FROM pay;

@@ -1,0 +1,1 @@
+INSERT INTO o SELECT ARRAY['a'][1], id FROM pay;

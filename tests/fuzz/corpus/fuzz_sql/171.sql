@@ -1,0 +1,1 @@
+INSERT INTO o SELECT card, COUNT(*) FROM pay GROUP BY ROLLUP (card);

@@ -1,0 +1,1 @@
+INSERT INTO o SELECT JSON_VALUE(card, '$.a' RETURNING INT), id FROM pay;

@@ -1,0 +1,1 @@
+CREATE TABLE t (a INT) PARTITIONED BY (a) WITH ('connector' = 'print');

@@ -1,0 +1,1 @@
+CREATE TABLE t (a INTEGR) WITH ('connector' = 'print');

@@ -1,0 +1,1 @@
+INSERT INTO o SELECT 1a, id FROM pay;

@@ -1,0 +1,1 @@
+INSERT INTO ups SELECT card, COUNT(*) FROM pay GROUP BY card HAVING COUNT(*) > 1;

@@ -1,0 +1,1 @@
+INSERT INTO o SELECT card, SUM(n) OVER (PARTITION BY card ORDER BY ts) FROM (SELECT UPPER(card) AS card, n, ts FROM pay); 

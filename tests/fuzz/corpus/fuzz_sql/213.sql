@@ -1,0 +1,1 @@
+INSERT INTO o SELECT card, n FROM (SELECT card, n, ts FROM pay WHERE ok UNION ALL SELECT merchant, id, ts FROM pay);

@@ -1,0 +1,1 @@
+INSERT INTO o SELECT card, m + m FROM (SELECT card, n * 2 AS m FROM pay);

@@ -1,0 +1,1 @@
+INSERT INTO o SELECT place.country, id FROM pay;

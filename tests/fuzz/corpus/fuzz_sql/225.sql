@@ -1,0 +1,1 @@
+INSERT INTO o SELECT card.x, id FROM pay;

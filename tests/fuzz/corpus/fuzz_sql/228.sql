@@ -1,0 +1,1 @@
+INSERT INTO o SELECT a, id FROM (SELECT card AS a, merchant AS a, id FROM pay);

@@ -1,0 +1,1 @@
+INSERT INTO o SELECT country, n FROM (SELECT place.*, n FROM pay);

@@ -1,0 +1,1 @@
+SET 'penstock.table.pay.on-error' = 'skip'; INSERT INTO o SELECT card, n FROM pay;

@@ -1,0 +1,1 @@
+SET 'penstock.table.pay.on-error' = 'dead-letter'; SET 'penstock.table.pay.dead-letter-topic' = 'bad'; INSERT INTO o SELECT card, n FROM pay;

@@ -1,0 +1,1 @@
+SET 'penstock.table.pay.on-eror' = 'skip'; INSERT INTO o SELECT card, n FROM pay;
