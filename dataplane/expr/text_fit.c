@@ -2,24 +2,32 @@
 /* Characters in UTF-8 and fitting of text to CHAR(n), VARCHAR(n), BINARY(n) and VARBINARY(n). */
 #include "dataplane/expr/text_internal.h"
 
+#define CHARACTER_MAX 0x10ffff
+
 uint32_t text_decode(const uint8_t *data, size_t bytes, size_t *step)
 {
     ASSERT(bytes > 0);
-    *step = text_step(data, bytes);
+    static const uint8_t masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
     const uint8_t lead = data[0];
-    if (*step == 1) {
-        return lead;
-    }
-    uint32_t character = lead & (*step == 2 ? 0x1fU : *step == 3 ? 0x0fU : 0x07U);
-    for (size_t i = 1; i < *step; i++) {
+    const size_t wanted = text_step(data, bytes);
+    *step = 1;
+    uint32_t character = lead & masks[wanted];
+    for (size_t i = 1; i < wanted; i++) {
+        if (!text_is_rest(data[i])) {
+            return lead;
+        }
         character = character << 6 | (data[i] & 0x3fU);
     }
+    if (wanted == 1 || character > CHARACTER_MAX) {
+        return lead;
+    }
+    *step = wanted;
     return character;
 }
 
 size_t text_encode(uint32_t character, uint8_t *into)
 {
-    ASSERT(character <= 0x10ffff);
+    ASSERT(character <= CHARACTER_MAX);
     if (character < 0x80) {
         into[0] = (uint8_t)character;
         return 1;

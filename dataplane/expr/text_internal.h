@@ -41,7 +41,7 @@ static inline size_t text_offset(struct span text, uint64_t index)
     return at;
 }
 
-/* Reads the character at data; bad bytes come as they are.
+/* Reads the character at data; a byte that begins none comes as it is, with a step of 1.
  * step     its bytes */
 uint32_t text_decode(const uint8_t *data, size_t bytes, size_t *step);
 

@@ -179,6 +179,17 @@ static int64_t us_week(int64_t days, int64_t year, int64_t *week_year)
     return (days - sunday_of(civil_days(year, 1, 1))) / 7 + 1;
 }
 
+static void put_week(struct printer *out, char letter, uint32_t count)
+{
+    int64_t week_year;
+    const int64_t week = us_week(out->days, out->date.year, &week_year);
+    if (letter == 'Y') {
+        put_year(out, week_year, count);
+    } else {
+        put_number(out, week, count);
+    }
+}
+
 static void put_quarter(struct printer *out, uint32_t count)
 {
     static const char *const ends[] = {"st", "nd", "rd", "th"};
@@ -206,8 +217,6 @@ static void put_weekday(struct printer *out, char letter, uint32_t count)
 static void put_date_field(struct printer *out, char letter, uint32_t count)
 {
     const struct civil *date = &out->date;
-    int64_t week_year;
-    const int64_t week = us_week(out->days, date->year, &week_year);
     switch (letter) {
     case 'y':
         put_year(out, date->year > 0 ? date->year : 1 - date->year, count);
@@ -216,7 +225,8 @@ static void put_date_field(struct printer *out, char letter, uint32_t count)
         put_year(out, date->year, count);
         break;
     case 'Y':
-        put_year(out, week_year, count);
+    case 'w':
+        put_week(out, letter, count);
         break;
     case 'M':
     case 'L':
@@ -235,9 +245,6 @@ static void put_date_field(struct printer *out, char letter, uint32_t count)
     case 'Q':
     case 'q':
         put_quarter(out, count);
-        break;
-    case 'w':
-        put_number(out, week, count);
         break;
     case 'W':
         put_number(out, (out->days - sunday_of(civil_days(date->year, date->month, 1))) / 7 + 1,

@@ -41,6 +41,24 @@ static void test_case_mapping_when_beyond_ascii_then_javas(void **state)
           "a'");
 }
 
+static void test_case_mapping_when_bytes_are_no_utf8_then_kept(void **state)
+{
+    SHOWS(CALL("UPPER", TEXT("a\xf7\xbf\xbf\xbf"
+                             "b")),
+          "'A\xf7\xbf\xbf\xbf"
+          "B'");
+    SHOWS(CALL("LOWER", TEXT("A\xc3")), "'a\xc3'");
+    SHOWS(CALL("LOWER", TEXT("\xe2\x41")), "'\xe2"
+                                           "a'");
+    SHOWS(CALL("REVERSE", TEXT("a\xf0\x9f")), "'\xf0\x9f"
+                                              "a'");
+    SHOWS(CALL("REGEXP_REPLACE",
+               TEXT("a\xff"
+                    "1"),
+               TEXT("[0-9]"), TEXT("#")),
+          "'a\xff#'");
+}
+
 static void test_codes_when_any_then_flinks(void **state)
 {
     SHOWS(CALL("ASCII", TEXT("é")), "-61");
@@ -221,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_substring_and_ends_when_positions_odd_then_flinks),
         cmocka_unit_test(test_case_mapping_when_beyond_ascii_then_javas),
+        cmocka_unit_test(test_case_mapping_when_bytes_are_no_utf8_then_kept),
         cmocka_unit_test(test_codes_when_any_then_flinks),
         cmocka_unit_test(test_pads_when_short_long_or_negative_then_flinks),
         cmocka_unit_test(test_edits_when_any_then_flinks),
