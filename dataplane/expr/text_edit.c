@@ -6,11 +6,13 @@
 #include "dataplane/expr/kernel_internal.h"
 #include "dataplane/expr/text_internal.h"
 
+/* Counts as unit_offset steps: a stray byte is one unit, so that no text but '' has none. */
 static uint64_t count_units(struct span text)
 {
     uint64_t units = 0;
-    for (size_t at = 0; at < text.bytes; at++) {
-        units += text_is_rest(text.data[at]) ? 0 : text.data[at] >= 0xf0 ? 2 : 1;
+    for (size_t at = 0; at < text.bytes;) {
+        units += text.data[at] >= 0xf0 ? 2 : 1;
+        at += text_step(text.data + at, text.bytes - at);
     }
     return units;
 }
@@ -272,7 +274,7 @@ static void overlay_row(struct kernel_run *run, uint32_t row)
     if (length > 0 && start + length <= units) {
         bool half;
         const size_t from = unit_offset(text, (uint64_t)(start - 1 + length), &half);
-        const size_t skip = half ? 4 : 0;
+        const size_t skip = half ? text_step(text.data + from, text.bytes - from) : 0;
         put(&writer, (const uint8_t *)"?", half ? 1 : 0);
         put(&writer, text.data + from + skip, text.bytes - from - skip);
     }

@@ -87,6 +87,8 @@ static void test_pads_when_short_long_or_negative_then_flinks(void **state)
     SHOWS(CALL("RPAD", TEXT("東京"), INT(5), TEXT("*-")), "'東京*-*'");
     SHOWS(CALL("LPAD", TEXT("abc"), INT(5), TEXT("")), "NULL");
     SHOWS(CALL("LPAD", TEXT("abc"), INT(-1), TEXT("x")), "NULL");
+    SHOWS(CALL("LPAD", TEXT("a"), INT(3), TEXT("\xa5")), "'\xa5\xa5"
+                                                         "a'");
     SHOWS(CALL("RPAD", TEXT("abc"), INT(0), TEXT("x")), "''");
     SHOWS(CALL("REPEAT", TEXT("ab"), INT(3)), "'ababab'");
     SHOWS(CALL("REPEAT", TEXT("ab"), INT(-3)), "''");
@@ -105,6 +107,7 @@ static void test_edits_when_any_then_flinks(void **state)
     SHOWS(CALL("OVERLAY", TEXT("a,b,,c"), TEXT("Q"), INT(1), INT(2)), "'Qb,,c'");
     SHOWS(CALL("OVERLAY", TEXT("東京"), TEXT("##"), INT(2)), "'東##'");
     SHOWS(CALL("OVERLAY", TEXT("abc"), TEXT("Q"), INT(5), INT(2)), "'abc'");
+    SHOWS(CALL("OVERLAY", TEXT("a\xff"), TEXT("Q"), INT(1), INT(2)), "'Q?'");
     SHOWS(CALL("SPLIT_INDEX", TEXT("a,b,,c"), TEXT(","), INT(2)), "''");
     SHOWS(CALL("SPLIT_INDEX", TEXT("a,b,,c"), TEXT(","), INT(1)), "'b'");
     SHOWS(CALL("SPLIT_INDEX", TEXT("a-b-c"), INT(45), INT(1)), "'b'");
