@@ -33,7 +33,7 @@ static int64_t at(const char *text)
 
 static void test_compile_when_letter_or_quote_is_wrong_then_refused(void **state)
 {
-    static const char *const bad[] = {"yyyy-bb", "'open", "VV", "[yyyy]", "XXX"};
+    static const char *const bad[] = {"yyyy-bb", "'open", "VV", "[yyyy]", "zz"};
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         struct time_pattern pattern;
         assert_non_null(time_pattern_compile(span_of(bad[i]), &pattern));
