@@ -7,6 +7,7 @@
 
 void ast_append(struct sql_memory *memory, struct ast_list *list, void *item)
 {
+    ASSERT(memory != NULL);
     ASSERT(item != NULL);
     ASSERT(list->count <= list->capacity);
     if (list->count == list->capacity) {
@@ -24,6 +25,7 @@ void ast_append(struct sql_memory *memory, struct ast_list *list, void *item)
 struct ast_expr *ast_expr(struct sql_memory *memory, enum ast_kind kind, struct place at,
                           const char *text, size_t bytes)
 {
+    ASSERT(memory != NULL);
     ASSERT(bytes <= UINT32_MAX);
     struct ast_expr *node = sql_allocate(memory, sizeof(*node));
     node->kind = kind;
@@ -37,6 +39,7 @@ struct ast_expr *ast_expr(struct sql_memory *memory, enum ast_kind kind, struct 
 struct ast_expr *ast_call_list(struct sql_memory *memory, struct place at, const char *name,
                                const struct ast_list *arguments)
 {
+    ASSERT(memory != NULL);
     ASSERT(name != NULL);
     struct ast_expr *node = ast_expr(memory, AST_CALL, at, name, strlen(name));
     node->argument_count = arguments->count;
@@ -54,6 +57,7 @@ struct ast_expr *ast_call_list(struct sql_memory *memory, struct place at, const
 struct ast_expr *ast_call(struct sql_memory *memory, struct place at, const char *name,
                           struct ast_expr *const arguments[4])
 {
+    ASSERT(memory != NULL);
     struct ast_list list = {0};
     for (uint32_t i = 0; i < 4 && arguments[i] != NULL; i++) {
         ast_append(memory, &list, arguments[i]);

@@ -35,6 +35,7 @@ struct bound_aggregate {
     const struct expr *argument; /* over the input; NULL: none */
     const struct expr *filter;
     const char *name;
+    const char *alias; /* of the item that is the call itself; NULL: none */
 };
 
 /* An OVER window with its names bound. */

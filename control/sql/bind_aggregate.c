@@ -12,6 +12,7 @@
 int bind_aggregate_arguments(struct binder *binder, const struct ast_expr *ast, bool is_over,
                              struct bound_aggregate *out)
 {
+    ASSERT(binder != NULL);
     struct session *session = binder->session;
     ASSERT(!binder->in_aggregate);
     const struct expr **arguments =
@@ -70,6 +71,7 @@ static bool aggregate_same(const struct bound_aggregate *a, const struct bound_a
 
 int bind_aggregate_call(struct binder *binder, const struct ast_expr *ast, const struct expr **out)
 {
+    ASSERT(binder != NULL);
     struct session *session = binder->session;
     if (!binder->takes_aggregates) {
         return sql_fail(session, -EINVAL, ast->at, "the aggregate %s cannot stand in %s", ast->text,
@@ -102,6 +104,7 @@ int bind_aggregate_call(struct binder *binder, const struct ast_expr *ast, const
 int bind_replace(const struct replacing *replacing, const struct expr *expr,
                  const struct expr **out)
 {
+    ASSERT(replacing != NULL);
     struct session *session = replacing->session;
     ASSERT(expr != NULL);
     for (uint32_t i = 0; i < replacing->count; i++) {
@@ -160,6 +163,7 @@ struct grouping {
 
 static uint8_t role_of(const struct grouping *grouping, const struct expr *expr)
 {
+    ASSERT(grouping != NULL);
     if (expr->kind != EXPR_COLUMN || expr->column >= grouping->input->column_count) {
         return REL_PLAIN;
     }
@@ -169,6 +173,7 @@ static uint8_t role_of(const struct grouping *grouping, const struct expr *expr)
 /* Splits keys into those of the window and others. */
 static void sort_keys(struct grouping *grouping, const struct ast_list *all)
 {
+    ASSERT(grouping != NULL);
     const uint8_t window_roles = REL_WINDOW_START | REL_WINDOW_END | REL_WINDOW_TIME;
     uint8_t seen = 0;
     for (uint32_t i = 0; i < all->count; i++) {
@@ -190,6 +195,8 @@ static void sort_keys(struct grouping *grouping, const struct ast_list *all)
  * assign them itself: only columns that were there before the function are read. */
 static bool is_fusable(const struct grouping *grouping, const struct projection *projection)
 {
+    ASSERT(grouping != NULL);
+    ASSERT(projection != NULL);
     const struct rel *base = grouping->input;
     if (base->kind == REL_CALC) {
         base = base->inputs[0];
@@ -225,6 +232,8 @@ static bool is_fusable(const struct grouping *grouping, const struct projection 
 /* Moves a projection from above the window function to below it. */
 static void move_below(struct projection *projection, const struct grouping *grouping)
 {
+    ASSERT(projection != NULL);
+    ASSERT(grouping != NULL);
     struct sql_memory *memory = grouping->session->memory;
     const struct rel *calc = grouping->input->kind == REL_CALC ? grouping->input : NULL;
     const struct rel *rows = calc == NULL ? grouping->input : calc->inputs[0];
@@ -253,6 +262,8 @@ static void move_below(struct projection *projection, const struct grouping *gro
 static void project_calls(struct grouping *grouping, struct projection *projection,
                           struct aggregate_call *calls)
 {
+    ASSERT(grouping != NULL);
+    ASSERT(projection != NULL);
     for (uint32_t i = 0; i < grouping->keys.count; i++) {
         grouping->where[i] = projection_add(projection, grouping->keys.items[i],
                                             sql_format(grouping->session->memory, "k%u", i));
@@ -276,6 +287,8 @@ static void project_calls(struct grouping *grouping, struct projection *projecti
 /* The time attribute must travel with the rows; HOP and CUMULATE must divide. */
 static int check_window(const struct grouping *grouping, const struct plan_window_spec *window)
 {
+    ASSERT(grouping != NULL);
+    ASSERT(window != NULL);
     struct session *session = grouping->session;
     if (grouping->legacy != NULL || window->size_ms % window->slide_ms == 0) {
         return 0;
@@ -293,6 +306,8 @@ static int check_window(const struct grouping *grouping, const struct plan_windo
 static const struct plan_window_spec *keep_spec(struct session *session,
                                                 const struct plan_window_spec *spec)
 {
+    ASSERT(session != NULL);
+    ASSERT(spec != NULL);
     struct plan_window_spec *copy = sql_allocate(session->memory, sizeof(*copy));
     *copy = *spec;
     return copy;
@@ -300,6 +315,7 @@ static const struct plan_window_spec *keep_spec(struct session *session,
 
 static int make_group(struct grouping *grouping, struct rel **out)
 {
+    ASSERT(grouping != NULL);
     struct session *session = grouping->session;
     const uint32_t call_count = grouping->aggregates->count;
     struct projection projection = {
@@ -313,7 +329,9 @@ static int make_group(struct grouping *grouping, struct rel **out)
     project_calls(grouping, &projection, calls);
     for (uint32_t i = 0; i < call_count; i++) {
         const struct bound_aggregate *aggregate = grouping->aggregates->items[i];
-        names[i] = sql_format(session->memory, "%s$%u", aggregate->name, i);
+        names[i] = aggregate->alias != NULL
+                       ? aggregate->alias
+                       : sql_format(session->memory, "%s$%u", aggregate->name, i);
     }
     const struct plan_window_spec *window = grouping->legacy != NULL
                                                 ? keep_spec(session, &grouping->legacy->spec)
@@ -368,6 +386,7 @@ static int make_group(struct grouping *grouping, struct rel **out)
 static struct replacement *list_replacements(const struct grouping *grouping, const struct rel *rel,
                                              uint32_t *count)
 {
+    ASSERT(grouping != NULL);
     struct sql_memory *memory = grouping->session->memory;
     const uint32_t key_count = grouping->keys.count;
     const uint32_t call_count = grouping->aggregates->count;
@@ -407,6 +426,8 @@ static struct replacement *list_replacements(const struct grouping *grouping, co
 static int replace_all(const struct replacing *replacing, struct binder *binder,
                        struct selection *selection, const struct expr **having)
 {
+    ASSERT(replacing != NULL);
+    ASSERT(binder != NULL);
     union {
         const void *in;
         void *out;
@@ -469,6 +490,7 @@ static void drop_constants(struct ast_list *keys)
 static int bind_keys(struct binder *binder, const struct ast_select *select, struct ast_list *keys,
                      struct legacy_window *legacy)
 {
+    ASSERT(binder != NULL);
     struct session *session = binder->session;
     struct binder inner = *binder;
     inner.takes_aggregates = false;
@@ -507,6 +529,8 @@ int bind_grouping(struct binder *binder, const struct ast_select *select,
                   const struct expr *condition, struct selection *selection,
                   const struct expr **having, struct rel **out)
 {
+    ASSERT(binder != NULL);
+    ASSERT(selection != NULL);
     struct session *session = binder->session;
     struct ast_list keys = {0};
     struct legacy_window legacy = {0};
@@ -549,6 +573,7 @@ int bind_grouping(struct binder *binder, const struct ast_select *select,
 
 int bind_distinct(struct session *session, struct place at, struct relation *relation)
 {
+    ASSERT(session != NULL);
     struct rel *input = relation->rel;
     ASSERT(input != NULL);
     if (input->column_count > KEY_COLUMNS_MAX) {

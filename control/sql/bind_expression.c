@@ -11,6 +11,7 @@ static int bind_any(struct binder *binder, const struct ast_expr *ast, const str
 
 static int bind_column(struct binder *binder, const struct ast_expr *ast, const struct expr **out)
 {
+    ASSERT(binder != NULL);
     const struct field *field = NULL;
     const int verdict = scope_resolve(binder->session, binder->scope, ast, &field);
     if (verdict != 0) {
@@ -50,6 +51,7 @@ static bool takes_unit(const struct ast_expr *ast, uint32_t argument)
 static int bind_argument(struct binder *binder, const struct ast_expr *ast, uint32_t argument,
                          const struct expr **out)
 {
+    ASSERT(binder != NULL);
     const struct ast_expr *from = ast->arguments[argument];
     if (!takes_unit(ast, argument) || from->kind != AST_NAME || from->path_count != 1) {
         return bind_any(binder, from, out);
@@ -69,6 +71,7 @@ static int call_function(struct binder *binder, const struct ast_expr *ast, cons
                          const struct expr *const *arguments, uint32_t count,
                          const struct expr **out)
 {
+    ASSERT(binder != NULL);
     struct type target = {0};
     struct session *session = binder->session;
     if (ast->target != NULL) {
@@ -91,6 +94,7 @@ static int call_function(struct binder *binder, const struct ast_expr *ast, cons
 static int bind_scalar_call(struct binder *binder, const struct ast_expr *ast,
                             const struct expr **out)
 {
+    ASSERT(binder != NULL);
     struct session *session = binder->session;
     if (ast->argument_count > EXPR_ARGUMENTS_MAX) {
         return sql_fail(session, -E2BIG, ast->at, "%s has more than %d arguments", ast->text,
@@ -111,6 +115,7 @@ static int bind_scalar_call(struct binder *binder, const struct ast_expr *ast,
 static int bind_window_bound(struct binder *binder, const struct ast_expr *ast, const char *suffix,
                              const struct expr **out)
 {
+    ASSERT(binder != NULL);
     struct session *session = binder->session;
     struct legacy_window own = {0};
     struct ast_expr function = *ast;
@@ -155,6 +160,7 @@ static const char *window_bound_suffix(const char *name)
 
 static int bind_call(struct binder *binder, const struct ast_expr *ast, const struct expr **out)
 {
+    ASSERT(binder != NULL);
     struct session *session = binder->session;
     if (ast->over != NULL) {
         return bind_over_call(binder, ast, out);
@@ -179,6 +185,7 @@ static int bind_call(struct binder *binder, const struct ast_expr *ast, const st
 
 static int bind_any(struct binder *binder, const struct ast_expr *ast, const struct expr **out)
 {
+    ASSERT(binder != NULL);
     struct session *session = binder->session;
     ASSERT(binder->depth <= AST_DEPTH_MAX);
     if (++session->expression_count > SESSION_EXPRESSIONS_MAX) {
@@ -205,6 +212,7 @@ static int bind_any(struct binder *binder, const struct ast_expr *ast, const str
 int bind_expression(struct binder *binder, const struct ast_expr *ast, const struct expr **out,
                     uint8_t *roles)
 {
+    ASSERT(binder != NULL);
     struct session *session = binder->session;
     const int verdict = bind_any(binder, ast, out);
     if (verdict != 0) {
@@ -234,6 +242,7 @@ int bind_expression(struct binder *binder, const struct ast_expr *ast, const str
 
 int bind_condition(struct binder *binder, const struct ast_expr *ast, const struct expr **out)
 {
+    ASSERT(binder != NULL);
     const int verdict = bind_expression(binder, ast, out, NULL);
     if (verdict != 0) {
         return verdict;

@@ -18,6 +18,7 @@ static bool is_persisted(const struct table_column *column)
 static int check_sink_type(struct session *session, const struct table_column *column,
                            struct place at)
 {
+    ASSERT(session != NULL);
     const enum type_kind kind = column->type.kind;
     if (kind == TYPE_ROW || kind == TYPE_ARRAY || kind == TYPE_MAP || kind == TYPE_MULTISET) {
         char text[TYPE_PRINT_BYTES];
@@ -38,6 +39,7 @@ static int check_sink_type(struct session *session, const struct table_column *c
 static int find_column(struct session *session, const struct table *table,
                        const struct ast_name *name, uint32_t *out)
 {
+    ASSERT(session != NULL);
     const char **names = sql_allocate(session->memory, table->column_count * sizeof(*names));
     for (uint32_t i = 0; i < table->column_count; i++) {
         names[i] = table->columns[i].name.text;
@@ -59,6 +61,8 @@ static int find_column(struct session *session, const struct table *table,
 static int map_columns(struct session *session, const struct ast_statement *statement,
                        const struct table *table, uint32_t *from, uint32_t *wanted)
 {
+    ASSERT(session != NULL);
+    ASSERT(statement != NULL);
     memset(from, 0xff, table->column_count * sizeof(*from));
     *wanted = 0;
     if (statement->columns.count == 0) {
@@ -87,6 +91,7 @@ static int map_columns(struct session *session, const struct ast_statement *stat
 static int cast_column(struct session *session, const struct table *table, uint32_t column,
                        const struct expr *from, struct place at, const struct expr **out)
 {
+    ASSERT(session != NULL);
     struct type to = table->columns[column].type;
     to.nullable = true;
     if (from == NULL) {
@@ -110,6 +115,7 @@ static int cast_column(struct session *session, const struct table *table, uint3
 static int check_times(struct session *session, const struct rel *rel, const struct table *table,
                        struct place at)
 {
+    ASSERT(session != NULL);
     const char *first = NULL;
     for (uint32_t i = 0; i < rel->column_count; i++) {
         if ((rel->columns[i].roles & REL_ROWTIME) == 0) {
@@ -131,6 +137,7 @@ static int check_times(struct session *session, const struct rel *rel, const str
 static const char *list_names(struct session *session, const struct rel *rel,
                               const uint32_t *columns, uint32_t count)
 {
+    ASSERT(session != NULL);
     const char *list = "";
     for (uint32_t i = 0; i < count; i++) {
         list = sql_format(session->memory, "%s%s%s", list, i == 0 ? "" : ", ",
@@ -164,6 +171,8 @@ static int check_key(struct session *session, const struct ast_statement *statem
                      const struct table *table, const struct rel *rel, const uint32_t *key,
                      bool *matches)
 {
+    ASSERT(session != NULL);
+    ASSERT(statement != NULL);
     const uint32_t count = table->primary_key_count;
     *matches = false;
     if (key_within(rel, key, count, matches)) {
@@ -189,6 +198,8 @@ static int check_key(struct session *session, const struct ast_statement *statem
 static int check_conflict(struct session *session, const struct ast_statement *statement,
                           const struct table *table)
 {
+    ASSERT(session != NULL);
+    ASSERT(statement != NULL);
     if (statement->conflict == AST_CONFLICT_NONE) {
         return 0;
     }
@@ -210,6 +221,8 @@ static int cast_rows(struct session *session, const struct ast_statement *statem
                      const struct table *table, const struct relation *query,
                      uint32_t *sink_columns, struct rel **out)
 {
+    ASSERT(session != NULL);
+    ASSERT(statement != NULL);
     uint32_t *from = sql_allocate(session->memory, table->column_count * sizeof(*from));
     uint32_t wanted = 0;
     int verdict = map_columns(session, statement, table, from, &wanted);
@@ -261,6 +274,8 @@ static int cast_rows(struct session *session, const struct ast_statement *statem
 
 int bind_insert(struct session *session, const struct ast_statement *statement)
 {
+    ASSERT(session != NULL);
+    ASSERT(statement != NULL);
     struct table *table = catalog_table(session, statement->name.text);
     if (table == NULL) {
         const bool is_view = catalog_view(session, statement->name.text) != NULL;

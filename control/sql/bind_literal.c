@@ -13,6 +13,7 @@
 static struct expr *new_literal(struct session *session, const struct ast_expr *ast,
                                 struct type type)
 {
+    ASSERT(session != NULL);
     struct expr *expr = sql_allocate(session->memory, sizeof(*expr));
     *expr = (struct expr){
         .kind = EXPR_LITERAL,
@@ -43,6 +44,7 @@ static bool read_digits(const char *text, __int128 *out, uint32_t *digits)
 static int bind_decimal(struct session *session, const struct ast_expr *ast,
                         const struct expr **out)
 {
+    ASSERT(session != NULL);
     const char *point = strchr(ast->text, '.');
     ASSERT(point != NULL);
     __int128 value = 0;
@@ -68,6 +70,7 @@ static int bind_decimal(struct session *session, const struct ast_expr *ast,
 
 static int bind_number(struct session *session, const struct ast_expr *ast, const struct expr **out)
 {
+    ASSERT(session != NULL);
     if (strpbrk(ast->text, "eE") != NULL) {
         struct expr *expr = new_literal(session, ast, (struct type){.kind = TYPE_DOUBLE});
         expr->literal.f64 = strtod(ast->text, NULL);
@@ -105,6 +108,7 @@ static uint32_t count_code_points(const char *text, uint32_t bytes)
 
 static struct expr *text_literal(struct session *session, const struct ast_expr *ast)
 {
+    ASSERT(session != NULL);
     const struct type type = {
         .kind = TYPE_CHAR,
         .length = count_code_points(ast->text, ast->bytes),
@@ -116,6 +120,7 @@ static struct expr *text_literal(struct session *session, const struct ast_expr 
 
 static int bind_bytes(struct session *session, const struct ast_expr *ast, const struct expr **out)
 {
+    ASSERT(session != NULL);
     uint8_t *bytes = sql_allocate(session->memory, ast->bytes / 2 + 1);
     bool ok = ast->bytes % 2 == 0;
     for (uint32_t i = 0; i < ast->bytes && ok; i++) {
@@ -211,6 +216,7 @@ static bool read_time(const char **text, int64_t *out_ms, int32_t *out_ns, uint8
 
 static int bind_moment(struct session *session, const struct ast_expr *ast, const struct expr **out)
 {
+    ASSERT(session != NULL);
     const char *text = ast->text;
     int64_t days = 0;
     int64_t ms = 0;
@@ -329,6 +335,7 @@ static bool read_interval(const char *text, const struct interval_unit *from,
 static int bind_interval(struct session *session, const struct ast_expr *ast,
                          const struct expr **out)
 {
+    ASSERT(session != NULL);
     const struct interval_unit *from = find_unit(ast->unit_from);
     const struct interval_unit *to = ast->unit_to == NULL ? from : find_unit(ast->unit_to);
     if (from == NULL || to == NULL || to < from || (from->ms == 0) != (to->ms == 0)) {
@@ -353,6 +360,7 @@ static int bind_interval(struct session *session, const struct ast_expr *ast,
 
 int bind_interval_ms(struct session *session, const struct ast_expr *ast, int64_t *out_ms)
 {
+    ASSERT(session != NULL);
     ASSERT(ast != NULL);
     const struct expr *expr = NULL;
     if (ast->kind != AST_INTERVAL) {
@@ -372,6 +380,7 @@ int bind_interval_ms(struct session *session, const struct ast_expr *ast, int64_
 
 int bind_literal(struct session *session, const struct ast_expr *ast, const struct expr **out)
 {
+    ASSERT(session != NULL);
     ASSERT(ast != NULL);
     struct expr *expr = NULL;
     switch (ast->kind) {

@@ -22,6 +22,7 @@ static const struct ast_window *find_window(const struct ast_list *windows, cons
 /* A window that refers to a named one takes what it does not say itself. */
 static int merge_window(struct binder *binder, const struct ast_window *ast, struct ast_window *out)
 {
+    ASSERT(binder != NULL);
     *out = *ast;
     if (ast->base.text == NULL) {
         return 0;
@@ -53,6 +54,7 @@ static int merge_window(struct binder *binder, const struct ast_window *ast, str
 static int bind_frame_value(struct binder *binder, const struct ast_window *ast,
                             struct rel_frame *frame)
 {
+    ASSERT(binder != NULL);
     struct session *session = binder->session;
     const struct ast_expr *value = ast->from_value;
     ASSERT(value != NULL);
@@ -77,6 +79,7 @@ static int bind_frame_value(struct binder *binder, const struct ast_window *ast,
 static int bind_frame(struct binder *binder, const struct ast_window *ast, bool is_row_number,
                       struct rel_frame *frame)
 {
+    ASSERT(binder != NULL);
     struct session *session = binder->session;
     *frame = (struct rel_frame){.is_rows = is_row_number, .unbounded = true};
     if (!ast->has_frame) {
@@ -113,6 +116,7 @@ static bool takes_no_frame(const char *name)
 static int bind_order(struct binder *binder, const struct ast_window *ast, const char *name,
                       uint32_t *out)
 {
+    ASSERT(binder != NULL);
     struct session *session = binder->session;
     if (ast->order.count == 0) {
         return sql_fail(session, -EINVAL, ast->at,
@@ -160,6 +164,7 @@ static int bind_order(struct binder *binder, const struct ast_window *ast, const
 
 static int bind_window(struct binder *binder, const struct ast_expr *call, struct bound_window *out)
 {
+    ASSERT(binder != NULL);
     struct session *session = binder->session;
     struct ast_window ast = {0};
     int verdict = merge_window(binder, call->over, &ast);
@@ -196,6 +201,7 @@ static int bind_window(struct binder *binder, const struct ast_expr *call, struc
 static int bind_call_arguments(struct binder *binder, const struct ast_expr *ast,
                                struct bound_aggregate *out)
 {
+    ASSERT(binder != NULL);
     if (ast->filter != NULL) {
         return sql_fail(binder->session, -EINVAL, ast->filter->at,
                         "FILTER cannot stand before OVER, in Flink neither");
@@ -205,6 +211,7 @@ static int bind_call_arguments(struct binder *binder, const struct ast_expr *ast
 
 int bind_over_call(struct binder *binder, const struct ast_expr *ast, const struct expr **out)
 {
+    ASSERT(binder != NULL);
     struct session *session = binder->session;
     if (!binder->takes_over || binder->in_aggregate) {
         return sql_fail(session, -EINVAL, ast->at, "%s … OVER cannot stand in %s", ast->text,
@@ -252,6 +259,7 @@ static bool window_same(const struct bound_window *a, const struct bound_window 
 
 static int check_overs(const struct binder *binder, const struct rel *input)
 {
+    ASSERT(binder != NULL);
     struct session *session = binder->session;
     const struct bound_over *first = binder->overs.items[0];
     for (uint32_t i = 1; i < binder->overs.count; i++) {
@@ -273,6 +281,7 @@ static int check_overs(const struct binder *binder, const struct rel *input)
 static struct rel *make_over(const struct binder *binder, struct rel *input,
                              const struct expr *condition, uint32_t *width)
 {
+    ASSERT(binder != NULL);
     struct session *session = binder->session;
     const struct bound_over *first = binder->overs.items[0];
     const uint32_t call_count = binder->overs.count;
@@ -295,7 +304,9 @@ static struct rel *make_over(const struct binder *binder, struct rel *input,
         calls[i] = over->aggregate.call;
         calls[i].filter = AGGREGATE_COLUMN_NONE;
         calls[i].argument = AGGREGATE_COLUMN_NONE;
-        names[i] = sql_format(session->memory, "%s$%u", over->aggregate.name, i);
+        names[i] = over->aggregate.alias != NULL
+                       ? over->aggregate.alias
+                       : sql_format(session->memory, "%s$%u", over->aggregate.name, i);
         if (over->aggregate.argument != NULL) {
             calls[i].argument = projection_add(&projection, over->aggregate.argument,
                                                sql_format(session->memory, "a%u", i));
@@ -320,6 +331,8 @@ static struct rel *make_over(const struct binder *binder, struct rel *input,
 int bind_overs(struct binder *binder, struct rel *input, const struct expr *condition,
                struct selection *selection, struct rel **out)
 {
+    ASSERT(binder != NULL);
+    ASSERT(selection != NULL);
     struct session *session = binder->session;
     ASSERT(binder->overs.count != 0);
     const int checked = check_overs(binder, input);

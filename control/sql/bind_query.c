@@ -10,6 +10,7 @@
 int bind_name(struct session *session, const struct ast_list *path, const struct cte *ctes,
               struct relation *out)
 {
+    ASSERT(session != NULL);
     ASSERT(path->count >= 1);
     const struct ast_name *name = path->items[path->count - 1];
     for (const struct cte *cte = ctes; path->count == 1 && cte != NULL; cte = cte->next) {
@@ -44,6 +45,7 @@ int bind_name(struct session *session, const struct ast_list *path, const struct
 int bind_rename(struct session *session, const struct ast_list *names, struct place at,
                 struct relation *relation)
 {
+    ASSERT(session != NULL);
     if (names->count == 0) {
         return 0;
     }
@@ -63,6 +65,7 @@ int bind_rename(struct session *session, const struct ast_list *names, struct pl
 int bind_from(struct session *session, const struct ast_from *from, const struct cte *ctes,
               struct scope *out)
 {
+    ASSERT(session != NULL);
     ASSERT(from != NULL);
     int verdict = 0;
     out->alias = from->alias.text;
@@ -88,6 +91,7 @@ int bind_from(struct session *session, const struct ast_from *from, const struct
 
 void selection_add(struct selection *selection, const struct expr *expr, uint8_t roles)
 {
+    ASSERT(selection != NULL);
     ASSERT(expr != NULL);
     struct sql_memory *memory = selection->session->memory;
     if (selection->exprs.count == selection->role_capacity) {
@@ -111,6 +115,7 @@ void selection_add(struct selection *selection, const struct expr *expr, uint8_t
 static struct field pass_field(struct selection *selection, const struct rel *rel,
                                const struct field *field)
 {
+    ASSERT(selection != NULL);
     struct sql_memory *memory = selection->session->memory;
     struct field copy = *field;
     if (field->field_count == 0) {
@@ -129,6 +134,7 @@ static struct field pass_field(struct selection *selection, const struct rel *re
 
 static void add_field(struct selection *selection, struct field field)
 {
+    ASSERT(selection != NULL);
     struct field *copy = sql_allocate(selection->session->memory, sizeof(*copy));
     *copy = field;
     ast_append(selection->session->memory, &selection->fields, copy);
@@ -137,6 +143,8 @@ static void add_field(struct selection *selection, struct field field)
 static int select_star(struct binder *binder, const struct ast_expr *ast,
                        struct selection *selection)
 {
+    ASSERT(binder != NULL);
+    ASSERT(selection != NULL);
     struct session *session = binder->session;
     const struct scope *scope = binder->scope;
     const struct field *fields = scope->relation.fields;
@@ -164,10 +172,29 @@ static int select_star(struct binder *binder, const struct ast_expr *ast,
     return 0;
 }
 
+/* A call that is a whole item gives its name to the column, so that plans read well. */
+static void name_call(struct binder *binder, const struct expr *expr, const char *alias)
+{
+    ASSERT(binder != NULL);
+    if (alias == NULL || expr->kind != EXPR_COLUMN || expr->column < BIND_AGGREGATE_FIRST) {
+        return;
+    }
+    if (expr->column >= BIND_OVER_FIRST && expr->column < BIND_WINDOW_FIRST) {
+        struct bound_over *over = binder->overs.items[expr->column - BIND_OVER_FIRST];
+        over->aggregate.alias = alias;
+    } else if (expr->column < BIND_OVER_FIRST) {
+        struct bound_aggregate *call =
+            binder->aggregates.items[expr->column - BIND_AGGREGATE_FIRST];
+        call->alias = alias;
+    }
+}
+
 /* One item of the list: a star, a whole ROW passed on, or an expression. */
 static int select_item(struct binder *binder, const struct ast_item *item,
                        struct selection *selection)
 {
+    ASSERT(binder != NULL);
+    ASSERT(selection != NULL);
     struct session *session = binder->session;
     const struct ast_expr *ast = item->expr;
     if (ast->kind == AST_STAR) {
@@ -199,6 +226,7 @@ static int select_item(struct binder *binder, const struct ast_item *item,
     if (verdict != 0) {
         return verdict;
     }
+    name_call(binder, expr, item->alias.text);
     add_field(selection,
               (struct field){.name = name, .type = expr->type, .column = selection->exprs.count});
     selection_add(selection, expr, roles);
@@ -209,6 +237,7 @@ static int select_item(struct binder *binder, const struct ast_item *item,
 static int make_selection(const struct selection *selection, struct rel *input,
                           const struct expr *condition, struct relation *out)
 {
+    ASSERT(selection != NULL);
     struct session *session = selection->session;
     const uint32_t count = selection->exprs.count;
     if (count > ROW_COLUMNS_MAX) {
@@ -284,6 +313,7 @@ static bool compares_rank(const struct rel *rel, const struct expr *condition)
 static int check_rank(struct session *session, const struct rel *rel, const struct expr *condition,
                       struct place at)
 {
+    ASSERT(session != NULL);
     if (!compares_rank(rel, condition)) {
         return 0;
     }
@@ -293,6 +323,7 @@ static int check_rank(struct session *session, const struct rel *rel, const stru
 
 static int bind_where(struct binder *binder, const struct ast_expr *where, const struct expr **out)
 {
+    ASSERT(binder != NULL);
     *out = NULL;
     if (where == NULL) {
         return 0;
@@ -309,6 +340,7 @@ static int bind_where(struct binder *binder, const struct ast_expr *where, const
 static int find_legacy(struct binder *binder, const struct ast_select *select,
                        struct legacy_window *legacy)
 {
+    ASSERT(binder != NULL);
     for (uint32_t i = 0; i < select->group.count && legacy->name == NULL; i++) {
         const int verdict =
             bind_legacy_window(binder->session, binder->scope, select->group.items[i], legacy);
@@ -324,6 +356,8 @@ static int find_legacy(struct binder *binder, const struct ast_select *select,
 static int bind_list(struct binder *binder, const struct ast_select *select,
                      struct selection *selection, const struct expr **having)
 {
+    ASSERT(binder != NULL);
+    ASSERT(selection != NULL);
     int verdict = 0;
     for (uint32_t i = 0; i < select->items.count && verdict == 0; i++) {
         binder->takes_over = true;
@@ -342,6 +376,7 @@ static int bind_list(struct binder *binder, const struct ast_select *select,
 static int bind_select(struct session *session, const struct ast_select *select,
                        const struct cte *ctes, struct relation *out)
 {
+    ASSERT(session != NULL);
     if (select->from == NULL) {
         return sql_fail(session, -ENOTSUP, select->at, "SELECT without FROM is not supported yet");
     }
@@ -386,6 +421,7 @@ static int bind_select(struct session *session, const struct ast_select *select,
 static int cast_branches(struct session *session, struct rel_calc_spec *specs,
                          const struct relation *branches, uint32_t count, uint32_t column)
 {
+    ASSERT(session != NULL);
     struct type *types = sql_allocate(session->memory, count * sizeof(*types));
     for (uint32_t i = 0; i < count; i++) {
         types[i] = branches[i].rel->columns[column].type;
@@ -420,6 +456,7 @@ static int cast_branches(struct session *session, struct rel_calc_spec *specs,
 static int bind_union(struct session *session, const struct ast_query *query,
                       const struct cte *ctes, struct relation *out)
 {
+    ASSERT(session != NULL);
     const uint32_t count = query->branches.count;
     if (count > PLAN_INPUTS_MAX) {
         return sql_fail(session, -E2BIG, query->at, "UNION ALL of more than %d queries",
@@ -479,6 +516,7 @@ static int bind_union(struct session *session, const struct ast_query *query,
 int bind_query(struct session *session, const struct ast_query *query, const struct cte *ctes,
                struct relation *out)
 {
+    ASSERT(session != NULL);
     ASSERT(query != NULL);
     for (uint32_t i = 0; i < query->with.count; i++) {
         const struct ast_with *with = query->with.items[i];

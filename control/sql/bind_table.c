@@ -15,6 +15,7 @@
 
 struct table *catalog_table(const struct session *session, const char *name)
 {
+    ASSERT(session != NULL);
     ASSERT(name != NULL);
     for (uint32_t i = 0; i < session->tables.count; i++) {
         struct table *table = session->tables.items[i];
@@ -27,6 +28,7 @@ struct table *catalog_table(const struct session *session, const char *name)
 
 struct view *catalog_view(const struct session *session, const char *name)
 {
+    ASSERT(session != NULL);
     ASSERT(name != NULL);
     for (uint32_t i = 0; i < session->views.count; i++) {
         struct view *view = session->views.items[i];
@@ -65,6 +67,7 @@ struct making {
 static int bind_metadata(struct session *session, const struct ast_column *ast,
                          struct table_column *column)
 {
+    ASSERT(session != NULL);
     const char *key = ast->metadata.text == NULL ? ast->name.text : ast->metadata.text;
     if (strcmp(key, "headers") == 0) {
         column->is_headers = true;
@@ -96,6 +99,7 @@ static const struct metadata_key *metadata_of(enum plan_metadata metadata)
 /* Appends a leaf to the decoded row and to the scan. */
 static void add_field(struct making *making, const struct plan_field *field, const char *name)
 {
+    ASSERT(making != NULL);
     struct table *table = making->table;
     ASSERT(table->field_count < making->field_capacity);
     table->fields[table->field_count] = *field;
@@ -109,6 +113,7 @@ static void add_field(struct making *making, const struct plan_field *field, con
 static struct field add_leaves(struct making *making, const char *name, const struct type *type,
                                const char **path, uint32_t depth, bool nullable)
 {
+    ASSERT(making != NULL);
     struct sql_memory *memory = making->session->memory;
     path[depth] = name;
     struct field field = {.name = name, .type = *type};
@@ -155,6 +160,8 @@ static uint32_t count_leaves(const struct type *type)
 static int declare_columns(struct making *making, const struct ast_statement *statement,
                            uint32_t *leaf_count)
 {
+    ASSERT(making != NULL);
+    ASSERT(statement != NULL);
     struct session *session = making->session;
     struct table *table = making->table;
     *leaf_count = 0;
@@ -192,6 +199,7 @@ static int declare_columns(struct making *making, const struct ast_statement *st
 static int bind_metadata_cast(struct making *making, struct table_column *column,
                               struct field *field)
 {
+    ASSERT(making != NULL);
     struct session *session = making->session;
     const struct metadata_key *key = metadata_of(column->metadata);
     const struct expr *from = expr_column(session->memory, field->column, key->type);
@@ -214,6 +222,7 @@ static int bind_metadata_cast(struct making *making, struct table_column *column
 
 static int add_metadata(struct making *making, struct table_column *column, struct field *field)
 {
+    ASSERT(making != NULL);
     const struct metadata_key *key = metadata_of(column->metadata);
     for (uint32_t i = 0; i < making->table->field_count; i++) {
         const struct plan_field *other = &making->table->fields[i];
@@ -248,6 +257,7 @@ static int add_metadata(struct making *making, struct table_column *column, stru
 /* Names over the decoded row, for computed columns: physical and metadata ones. */
 static void decoded_scope(struct making *making, const struct field *fields, struct scope *scope)
 {
+    ASSERT(making != NULL);
     struct table *table = making->table;
     struct session *session = making->session;
     struct field *visible = sql_allocate(session->memory, table->column_count * sizeof(*visible));
@@ -266,6 +276,7 @@ static void decoded_scope(struct making *making, const struct field *fields, str
 /* Turns an expression over the scan's columns so far into one over the decoded row. */
 static const struct expr *over_decoded(struct making *making, const struct expr *expr)
 {
+    ASSERT(making != NULL);
     struct table *table = making->table;
     struct sql_memory *memory = making->session->memory;
     const struct expr **by = sql_allocate(memory, table->scan_column_count * sizeof(*by));
@@ -281,6 +292,7 @@ static const struct expr *over_decoded(struct making *making, const struct expr 
 static int add_computed(struct making *making, const struct ast_column *ast,
                         struct table_column *column, const struct scope *scope, struct field *field)
 {
+    ASSERT(making != NULL);
     struct table *table = making->table;
     struct binder binder = {
         .session = making->session, .scope = scope, .place_name = "a computed column"};
@@ -310,6 +322,8 @@ static int add_computed(struct making *making, const struct ast_column *ast,
 static int make_leaves(struct making *making, const struct ast_statement *statement,
                        struct field *fields)
 {
+    ASSERT(making != NULL);
+    ASSERT(statement != NULL);
     struct table *table = making->table;
     const char *path[AST_DEPTH_MAX + 1];
     int verdict = 0;
@@ -347,6 +361,8 @@ static int make_leaves(struct making *making, const struct ast_statement *statem
 
 static int bind_watermark(struct making *making, const struct ast_statement *statement)
 {
+    ASSERT(making != NULL);
+    ASSERT(statement != NULL);
     struct session *session = making->session;
     struct table *table = making->table;
     if (statement->watermark_expr == NULL) {
@@ -394,6 +410,8 @@ static int bind_watermark(struct making *making, const struct ast_statement *sta
 
 static int bind_primary_key(struct making *making, const struct ast_statement *statement)
 {
+    ASSERT(making != NULL);
+    ASSERT(statement != NULL);
     struct session *session = making->session;
     struct table *table = making->table;
     struct ast_list names = statement->primary_key;
@@ -429,6 +447,8 @@ static int bind_primary_key(struct making *making, const struct ast_statement *s
 
 static struct table *new_table(struct session *session, const struct ast_statement *statement)
 {
+    ASSERT(session != NULL);
+    ASSERT(statement != NULL);
     struct table *table = sql_allocate(session->memory, sizeof(*table));
     table->name = statement->name;
     table->at = statement->at;
@@ -441,6 +461,8 @@ static struct table *new_table(struct session *session, const struct ast_stateme
 
 int bind_table(struct session *session, const struct ast_statement *statement)
 {
+    ASSERT(session != NULL);
+    ASSERT(statement != NULL);
     const char *name = statement->name.text;
     if (catalog_table(session, name) != NULL || catalog_view(session, name) != NULL) {
         return statement->if_not_exists
@@ -485,6 +507,7 @@ int bind_table(struct session *session, const struct ast_statement *statement)
 int catalog_scan(struct session *session, struct table *table, struct place at,
                  struct relation *out)
 {
+    ASSERT(session != NULL);
     ASSERT(table != NULL);
     if (table->options.connector == PLAN_CONNECTOR_UPSERT_KAFKA) {
         return sql_fail(session, -ENOTSUP, at,

@@ -59,6 +59,8 @@ static const struct type_name *find_type(const char *name)
 
 static int bind_decimal(struct session *session, const struct ast_type *ast, struct type *out)
 {
+    ASSERT(session != NULL);
+    ASSERT(ast != NULL);
     const uint32_t precision = ast->parameter_count > 0 ? ast->parameters[0] : DECIMAL_PRECISION;
     const uint32_t scale = ast->parameter_count > 1 ? ast->parameters[1] : 0;
     if (precision < 1 || precision > TYPE_DECIMAL_PRECISION_MAX) {
@@ -77,6 +79,8 @@ static int bind_decimal(struct session *session, const struct ast_type *ast, str
 
 static int bind_time(struct session *session, const struct ast_type *ast, struct type *out)
 {
+    ASSERT(session != NULL);
+    ASSERT(ast != NULL);
     ASSERT(out->kind >= TYPE_TIME && out->kind <= TYPE_TIMESTAMP_LTZ);
     const uint32_t usual = out->kind == TYPE_TIME ? 0 : TIMESTAMP_PRECISION;
     const uint32_t precision = ast->parameter_count > 0 ? ast->parameters[0] : usual;
@@ -90,6 +94,8 @@ static int bind_time(struct session *session, const struct ast_type *ast, struct
 
 static int bind_text(struct session *session, const struct ast_type *ast, struct type *out)
 {
+    ASSERT(session != NULL);
+    ASSERT(ast != NULL);
     const bool is_long = strcmp(ast->name, "STRING") == 0 || strcmp(ast->name, "BYTES") == 0;
     const bool is_varying = out->kind == TYPE_VARCHAR || out->kind == TYPE_VARBINARY;
     out->length = ast->parameter_count > 0 ? ast->parameters[0] : 1;
@@ -105,6 +111,8 @@ static int bind_text(struct session *session, const struct ast_type *ast, struct
 
 static int bind_row(struct session *session, const struct ast_type *ast, struct type *out)
 {
+    ASSERT(session != NULL);
+    ASSERT(ast != NULL);
     const uint32_t count = ast->fields.count;
     if (count > ROW_FIELDS_MAX) {
         return sql_fail(session, -E2BIG, ast->at, "a ROW has at most %d fields", ROW_FIELDS_MAX);
@@ -131,6 +139,8 @@ static int bind_row(struct session *session, const struct ast_type *ast, struct 
 
 static int bind_collection(struct session *session, const struct ast_type *ast, struct type *out)
 {
+    ASSERT(session != NULL);
+    ASSERT(ast != NULL);
     struct type *element = sql_allocate(session->memory, sizeof(*element));
     struct type *key = sql_allocate(session->memory, sizeof(*key));
     int verdict = bind_type(session, ast->element, element);
@@ -144,6 +154,8 @@ static int bind_collection(struct session *session, const struct ast_type *ast, 
 
 int bind_type(struct session *session, const struct ast_type *ast, struct type *out)
 {
+    ASSERT(session != NULL);
+    ASSERT(ast != NULL);
     const struct type_name *name = find_type(ast->name);
     if (name == NULL) {
         return sql_fail(session, -ENOTSUP, ast->at, "the type %s is not supported", ast->name);

@@ -33,6 +33,7 @@ static const struct window_function *find_function(const char *name)
 int bind_window_check(struct session *session, const struct rel *rel, uint32_t column,
                       struct place at)
 {
+    ASSERT(session != NULL);
     ASSERT(column < rel->column_count);
     if ((rel->columns[column].roles & REL_PROCTIME) != 0) {
         return sql_fail(session, -ENOTSUP, at,
@@ -56,6 +57,8 @@ int bind_window_check(struct session *session, const struct rel *rel, uint32_t c
 static int check_times(struct session *session, const struct plan_window_spec *spec,
                        struct place at)
 {
+    ASSERT(session != NULL);
+    ASSERT(spec != NULL);
     if (spec->size_ms <= 0 || spec->slide_ms <= 0) {
         return sql_fail(session, -EINVAL, at, "the sizes of a window must be positive");
     }
@@ -86,6 +89,7 @@ static int place_argument(struct session *session, const struct window_function 
                           const struct ast_table_argument *argument, uint32_t position,
                           struct window_arguments *out)
 {
+    ASSERT(session != NULL);
     const char *label = argument->label.text;
     const struct ast_table_argument **slot = NULL;
     if (label == NULL && position < 5) {
@@ -114,6 +118,8 @@ static int read_values(struct session *session, const struct window_function *fu
                        const struct window_arguments *arguments, struct place at,
                        struct plan_window_spec *spec)
 {
+    ASSERT(session != NULL);
+    ASSERT(spec != NULL);
     int64_t values[3] = {0};
     for (uint32_t i = 0; i < 3 && function->parameters[i] != NULL; i++) {
         const bool is_optional = strcmp(function->parameters[i], "OFFSET") == 0;
@@ -141,6 +147,7 @@ static int read_values(struct session *session, const struct window_function *fu
 static int bind_data(struct session *session, const struct window_arguments *arguments,
                      const struct cte *ctes, struct place at, struct relation *out)
 {
+    ASSERT(session != NULL);
     const struct ast_table_argument *data = arguments->data;
     if (data == NULL || (data->table.count == 0 && data->query == NULL)) {
         return sql_fail(session, -EINVAL, data == NULL ? at : data->at,
@@ -155,6 +162,7 @@ static int bind_data(struct session *session, const struct window_arguments *arg
 static int bind_time_column(struct session *session, const struct window_arguments *arguments,
                             const struct relation *data, struct place at, uint32_t *out)
 {
+    ASSERT(session != NULL);
     const struct ast_table_argument *time = arguments->time;
     if (time == NULL || time->descriptor.count != 1) {
         return sql_fail(session, -EINVAL, time == NULL ? at : time->at,
@@ -179,6 +187,7 @@ static int bind_time_column(struct session *session, const struct window_argumen
 int bind_window_function(struct session *session, const struct ast_from *from,
                          const struct cte *ctes, struct relation *out)
 {
+    ASSERT(session != NULL);
     const struct window_function *function = find_function(from->function.text);
     if (function == NULL) {
         return sql_fail(session, -ENOTSUP, from->at,
@@ -227,6 +236,7 @@ int bind_window_function(struct session *session, const struct ast_from *from,
 int bind_legacy_window(struct session *session, const struct scope *scope,
                        const struct ast_expr *ast, struct legacy_window *out)
 {
+    ASSERT(session != NULL);
     if (ast->kind != AST_CALL || scope == NULL) {
         return 0;
     }

@@ -15,6 +15,7 @@
 
 static const char *changelog_name(const struct plan_node *node)
 {
+    ASSERT(node != NULL);
     static const char *const names[] = {"append", "upsert (no -U)", "retract"};
     ASSERT((size_t)node->changelog < COUNT_OF(names));
     return names[node->changelog];
@@ -32,23 +33,28 @@ static const char *aggregate_name(enum aggregate_function function)
 
 static void indent(FILE *into, uint32_t depth, const char *text)
 {
+    ASSERT(into != NULL);
     (void)fprintf(into, "%*s%s", (int)(depth * 3), "", text);
 }
 
 static const struct plan_node *input_of(const struct plan *plan, const struct plan_node *node)
 {
+    ASSERT(plan != NULL);
+    ASSERT(node != NULL);
     ASSERT(node->input_count >= 1);
     return plan->nodes[node->inputs[0]];
 }
 
 static void explain_expr(FILE *into, const struct expr *expr, const char *const *names)
 {
+    ASSERT(into != NULL);
     char text[EXPRESSION_BYTES];
     (void)fputs(expr_print(expr, names, text, sizeof(text)), into);
 }
 
 static void explain_key(FILE *into, const struct key_columns *key, const char *const *names)
 {
+    ASSERT(into != NULL);
     for (uint32_t i = 0; i < key->count; i++) {
         (void)fprintf(into, "%s%s", i == 0 ? "" : ", ", names[key->columns[i]]);
     }
@@ -56,6 +62,8 @@ static void explain_key(FILE *into, const struct key_columns *key, const char *c
 
 static void explain_distribution(FILE *into, const struct plan *plan, const struct plan_node *node)
 {
+    ASSERT(into != NULL);
+    ASSERT(plan != NULL);
     if (node->input_count == 0) {
         return;
     }
@@ -71,6 +79,7 @@ static void explain_distribution(FILE *into, const struct plan *plan, const stru
 static void explain_calls(FILE *into, uint32_t depth, const struct aggregate_call *calls,
                           uint32_t count, const char *const *names)
 {
+    ASSERT(into != NULL);
     for (uint32_t i = 0; i < count; i++) {
         const struct aggregate_call *call = &calls[i];
         char type[TYPE_PRINT_BYTES];
@@ -95,6 +104,8 @@ static const char *metadata_name(enum plan_metadata metadata)
 
 static void explain_source(FILE *into, uint32_t depth, const struct plan_node *node)
 {
+    ASSERT(into != NULL);
+    ASSERT(node != NULL);
     const struct plan_source *source = &node->source;
     char type[TYPE_PRINT_BYTES];
     for (uint32_t i = 0; i < source->topic_count; i++) {
@@ -133,6 +144,8 @@ static void explain_source(FILE *into, uint32_t depth, const struct plan_node *n
 /* Columns that a Calc passes on as they are. */
 static void explain_passed(FILE *into, uint32_t depth, const struct plan_node *node)
 {
+    ASSERT(into != NULL);
+    ASSERT(node != NULL);
     bool is_first = true;
     for (uint32_t i = 0; node->calc.outputs != NULL && i < node->layout.column_count; i++) {
         if (node->calc.outputs[i]->kind == EXPR_COLUMN) {
@@ -149,6 +162,8 @@ static void explain_passed(FILE *into, uint32_t depth, const struct plan_node *n
 static void explain_calc(FILE *into, uint32_t depth, const struct plan *plan,
                          const struct plan_node *node)
 {
+    ASSERT(into != NULL);
+    ASSERT(plan != NULL);
     const char *const *names = input_of(plan, node)->column_names;
     if (node->calc.condition != NULL) {
         indent(into, depth, "  where: ");
@@ -168,6 +183,8 @@ static void explain_calc(FILE *into, uint32_t depth, const struct plan *plan,
 
 static void explain_sink(FILE *into, uint32_t depth, const struct plan_node *node)
 {
+    ASSERT(into != NULL);
+    ASSERT(node != NULL);
     const struct plan_sink *sink = &node->sink;
     if (sink->topic != NULL) {
         indent(into, depth, "  topic: ");
@@ -191,6 +208,7 @@ static void explain_sink(FILE *into, uint32_t depth, const struct plan_node *nod
 /* What the operator keeps, in words. */
 static const char *state_of(const struct plan_node *node)
 {
+    ASSERT(node != NULL);
     switch (node->operator) {
     case PLAN_GROUP:
         return "one entry a key";
@@ -209,6 +227,8 @@ static const char *state_of(const struct plan_node *node)
 static void explain_body(FILE *into, uint32_t depth, const struct plan *plan,
                          const struct plan_node *node)
 {
+    ASSERT(into != NULL);
+    ASSERT(plan != NULL);
     switch (node->operator) {
     case PLAN_SOURCE:
         explain_source(into, depth, node);
@@ -246,6 +266,8 @@ static void explain_body(FILE *into, uint32_t depth, const struct plan *plan,
 static void explain_node(FILE *into, uint32_t depth, const struct plan *plan, uint32_t id,
                          bool *seen)
 {
+    ASSERT(into != NULL);
+    ASSERT(plan != NULL);
     const struct plan_node *node = plan->nodes[id];
     ASSERT(node->id == id);
     indent(into, depth, "");
@@ -269,6 +291,7 @@ static void explain_node(FILE *into, uint32_t depth, const struct plan *plan, ui
 
 void plan_explain(const struct plan *plan, FILE *into)
 {
+    ASSERT(into != NULL);
     ASSERT(plan != NULL && into != NULL);
     bool seen[PLAN_NODES_MAX] = {false};
     for (uint32_t i = 0; i < plan->node_count; i++) {

@@ -12,6 +12,7 @@
 
 void grammar_add_name(struct parse *parse, struct ast_list *list, struct ast_name name)
 {
+    ASSERT(parse != NULL);
     ASSERT(name.text != NULL);
     struct ast_name *copy = sql_allocate(parse->memory, sizeof(*copy));
     *copy = name;
@@ -21,6 +22,7 @@ void grammar_add_name(struct parse *parse, struct ast_list *list, struct ast_nam
 struct ast_statement *grammar_statement(struct parse *parse, enum ast_statement_kind kind,
                                         struct place at)
 {
+    ASSERT(parse != NULL);
     ASSERT(at.line > 0);
     struct ast_statement *statement = sql_allocate(parse->memory, sizeof(*statement));
     statement->kind = kind;
@@ -30,6 +32,7 @@ struct ast_statement *grammar_statement(struct parse *parse, enum ast_statement_
 
 bool grammar_set_edge(struct parse *parse, enum ast_statement_kind kind, struct place at)
 {
+    ASSERT(parse != NULL);
     ASSERT(kind == AST_BEGIN_SET || kind == AST_END_SET);
     const bool begins = kind == AST_BEGIN_SET;
     if (begins == parse->in_set) {
@@ -45,6 +48,8 @@ bool grammar_set_edge(struct parse *parse, enum ast_statement_kind kind, struct 
 bool grammar_object(struct parse *parse, struct ast_statement *statement,
                     const struct ast_list *path)
 {
+    ASSERT(parse != NULL);
+    ASSERT(statement != NULL);
     ASSERT(path->count >= 1);
     const struct ast_name *last = path->items[path->count - 1];
     statement->name = *last;
@@ -63,6 +68,7 @@ bool grammar_object(struct parse *parse, struct ast_statement *statement,
 void grammar_option(struct parse *parse, struct ast_list *list, struct ast_name key,
                     struct ast_name value)
 {
+    ASSERT(parse != NULL);
     ASSERT(key.text != NULL && value.text != NULL);
     struct ast_option *option = sql_allocate(parse->memory, sizeof(*option));
     *option = (struct ast_option){.key = key, .value = value};
@@ -72,6 +78,7 @@ void grammar_option(struct parse *parse, struct ast_list *list, struct ast_name 
 struct ast_column *grammar_column(struct parse *parse, enum ast_column_kind kind,
                                   struct ast_name name)
 {
+    ASSERT(parse != NULL);
     ASSERT(name.text != NULL);
     struct ast_column *column = sql_allocate(parse->memory, sizeof(*column));
     column->kind = kind;
@@ -81,6 +88,7 @@ struct ast_column *grammar_column(struct parse *parse, enum ast_column_kind kind
 
 bool grammar_watermark(struct parse *parse, struct place at, struct ast_expr *expr)
 {
+    ASSERT(parse != NULL);
     ASSERT(parse->table != NULL);
     if (parse->table->watermark_expr != NULL) {
         (void)parse_fail(parse, -EINVAL, at, "table %s has a WATERMARK already",
@@ -93,6 +101,7 @@ bool grammar_watermark(struct parse *parse, struct place at, struct ast_expr *ex
 
 bool grammar_primary_key(struct parse *parse, struct place at, struct ast_list names)
 {
+    ASSERT(parse != NULL);
     ASSERT(parse->table != NULL);
     if (parse->table->primary_key.count != 0) {
         (void)parse_fail(parse, -EINVAL, at, "table %s has a PRIMARY KEY already",
@@ -106,6 +115,7 @@ bool grammar_primary_key(struct parse *parse, struct place at, struct ast_list n
 
 struct ast_type *grammar_type(struct parse *parse, struct place at, const char *name)
 {
+    ASSERT(parse != NULL);
     ASSERT(name != NULL);
     struct ast_type *type = sql_allocate(parse->memory, sizeof(*type));
     char *upper = sql_copy_text(parse->memory, name, strlen(name));
@@ -120,6 +130,8 @@ struct ast_type *grammar_type(struct parse *parse, struct place at, const char *
 
 bool grammar_type_number(struct parse *parse, struct ast_type *type, struct ast_name number)
 {
+    ASSERT(parse != NULL);
+    ASSERT(type != NULL);
     ASSERT(type->parameter_count < COUNT_OF(type->parameters));
     char *end = NULL;
     errno = 0;
@@ -135,6 +147,8 @@ bool grammar_type_number(struct parse *parse, struct ast_type *type, struct ast_
 
 bool grammar_type_depth(struct parse *parse, struct ast_type *type)
 {
+    ASSERT(parse != NULL);
+    ASSERT(type != NULL);
     ASSERT(type->depth >= 1);
     uint32_t below = type->element == NULL ? 0 : type->element->depth;
     if (type->key != NULL && type->key->depth > below) {
@@ -154,12 +168,14 @@ bool grammar_type_depth(struct parse *parse, struct ast_type *type)
 
 void grammar_precision(struct parse *parse, const struct ast_name *number)
 {
+    ASSERT(parse != NULL);
     ASSERT(number == NULL || number->text != NULL);
     parse->precision = number == NULL ? (struct ast_name){0} : *number;
 }
 
 struct ast_type *grammar_time_type(struct parse *parse, struct place at, const char *name)
 {
+    ASSERT(parse != NULL);
     struct ast_type *type = grammar_type(parse, at, name);
     ASSERT(type != NULL);
     if (parse->precision.text != NULL && !grammar_type_number(parse, type, parse->precision)) {
@@ -178,6 +194,7 @@ const char *grammar_interval_type(const char *unit)
 void grammar_type_field(struct parse *parse, struct ast_list *list, struct ast_name name,
                         struct ast_type *type)
 {
+    ASSERT(parse != NULL);
     ASSERT(type != NULL);
     struct ast_type_field *field = sql_allocate(parse->memory, sizeof(*field));
     *field = (struct ast_type_field){.name = name, .type = type};
@@ -186,6 +203,7 @@ void grammar_type_field(struct parse *parse, struct ast_list *list, struct ast_n
 
 static bool query_depth_ok(struct parse *parse, const struct ast_query *query)
 {
+    ASSERT(parse != NULL);
     ASSERT(query->depth >= 1);
     if (query->depth > AST_DEPTH_MAX) {
         (void)parse_fail(parse, -E2BIG, query->at, "queries are nested deeper than %d",
@@ -197,6 +215,7 @@ static bool query_depth_ok(struct parse *parse, const struct ast_query *query)
 
 struct ast_query *grammar_query(struct parse *parse, struct ast_select *select)
 {
+    ASSERT(parse != NULL);
     ASSERT(select != NULL);
     struct ast_query *query = sql_allocate(parse->memory, sizeof(*query));
     query->at = select->at;
@@ -221,6 +240,7 @@ struct ast_query *grammar_query(struct parse *parse, struct ast_select *select)
 struct ast_query *grammar_union(struct parse *parse, struct ast_query *left,
                                 struct ast_query *right)
 {
+    ASSERT(parse != NULL);
     ASSERT(left != NULL && right != NULL);
     struct ast_query *query = left;
     if (left->branches.count == 0 || left->with.count != 0) {
@@ -236,6 +256,7 @@ struct ast_query *grammar_union(struct parse *parse, struct ast_query *left,
 
 void grammar_with(struct parse *parse, struct ast_query **query, struct ast_list with)
 {
+    ASSERT(parse != NULL);
     ASSERT(with.count != 0);
     if ((*query)->with.count != 0) {
         struct ast_query *outer = sql_allocate(parse->memory, sizeof(*outer));
@@ -256,6 +277,7 @@ void grammar_with(struct parse *parse, struct ast_query **query, struct ast_list
 void grammar_add_with(struct parse *parse, struct ast_list *list, struct ast_name name,
                       struct ast_list columns, struct ast_query *query)
 {
+    ASSERT(parse != NULL);
     ASSERT(query != NULL);
     struct ast_with *item = sql_allocate(parse->memory, sizeof(*item));
     *item = (struct ast_with){.name = name, .columns = columns, .query = query};
@@ -264,6 +286,7 @@ void grammar_add_with(struct parse *parse, struct ast_list *list, struct ast_nam
 
 struct ast_select *grammar_select(struct parse *parse, struct place at)
 {
+    ASSERT(parse != NULL);
     ASSERT(at.line > 0);
     struct ast_select *select = sql_allocate(parse->memory, sizeof(*select));
     select->at = at;
@@ -274,6 +297,7 @@ struct ast_select *grammar_select(struct parse *parse, struct place at)
 
 void grammar_group(struct parse *parse, const struct ast_list *list)
 {
+    ASSERT(parse != NULL);
     ASSERT(list == NULL || list->count != 0);
     parse->has_group = list != NULL;
     parse->group = list == NULL ? (struct ast_list){0} : *list;
@@ -281,6 +305,7 @@ void grammar_group(struct parse *parse, const struct ast_list *list)
 
 struct ast_item *grammar_item(struct parse *parse, struct ast_expr *expr, struct ast_name alias)
 {
+    ASSERT(parse != NULL);
     ASSERT(expr != NULL);
     struct ast_item *item = sql_allocate(parse->memory, sizeof(*item));
     *item = (struct ast_item){.expr = expr, .alias = alias};
@@ -290,6 +315,7 @@ struct ast_item *grammar_item(struct parse *parse, struct ast_expr *expr, struct
 struct ast_from *grammar_from(struct parse *parse, enum ast_from_kind kind, struct place at,
                               struct ast_name alias)
 {
+    ASSERT(parse != NULL);
     ASSERT(at.line > 0);
     struct ast_from *from = sql_allocate(parse->memory, sizeof(*from));
     *from = (struct ast_from){.kind = kind, .at = at, .alias = alias};
@@ -298,6 +324,7 @@ struct ast_from *grammar_from(struct parse *parse, enum ast_from_kind kind, stru
 
 struct ast_table_argument *grammar_table_argument(struct parse *parse, struct place at)
 {
+    ASSERT(parse != NULL);
     ASSERT(at.line > 0);
     struct ast_table_argument *argument = sql_allocate(parse->memory, sizeof(*argument));
     argument->at = at;
@@ -307,6 +334,7 @@ struct ast_table_argument *grammar_table_argument(struct parse *parse, struct pl
 void grammar_add_window(struct parse *parse, struct ast_list *list, struct ast_name name,
                         struct ast_window *window)
 {
+    ASSERT(parse != NULL);
     ASSERT(window != NULL);
     struct ast_named_window *named = sql_allocate(parse->memory, sizeof(*named));
     *named = (struct ast_named_window){.name = name, .window = window};
@@ -316,6 +344,7 @@ void grammar_add_window(struct parse *parse, struct ast_list *list, struct ast_n
 struct ast_order *grammar_order(struct parse *parse, struct ast_expr *expr, bool descending,
                                 struct place at)
 {
+    ASSERT(parse != NULL);
     ASSERT(expr != NULL);
     struct ast_order *order = sql_allocate(parse->memory, sizeof(*order));
     *order = (struct ast_order){.expr = expr, .descending = descending, .at = at};
@@ -325,6 +354,7 @@ struct ast_order *grammar_order(struct parse *parse, struct ast_expr *expr, bool
 struct ast_window *grammar_frame(struct parse *parse, bool is_rows, enum ast_bound from,
                                  enum ast_bound to)
 {
+    ASSERT(parse != NULL);
     ASSERT((from == AST_BOUND_NONE) == (to == AST_BOUND_NONE));
     struct ast_window *window = sql_allocate(parse->memory, sizeof(*window));
     window->has_frame = from != AST_BOUND_NONE;
@@ -336,6 +366,7 @@ struct ast_window *grammar_frame(struct parse *parse, bool is_rows, enum ast_bou
 
 struct ast_window *grammar_over_name(struct parse *parse, struct ast_name name, struct place at)
 {
+    ASSERT(parse != NULL);
     struct ast_window *window = grammar_frame(parse, false, AST_BOUND_NONE, AST_BOUND_NONE);
     ASSERT(!window->has_frame);
     window->base = name;

@@ -10,12 +10,14 @@
 struct ast_expr *grammar_call(struct parse *parse, struct place at, const char *name,
                               struct ast_expr *const arguments[4])
 {
+    ASSERT(parse != NULL);
     ASSERT(arguments[0] != NULL);
     return ast_call(parse->memory, at, name, arguments);
 }
 
 static const char *upper_copy(struct parse *parse, const char *text)
 {
+    ASSERT(parse != NULL);
     char *copy = sql_copy_text(parse->memory, text, strlen(text));
     for (char *c = copy; *c != 0; c++) {
         *c = (char)toupper((unsigned char)*c);
@@ -26,12 +28,14 @@ static const char *upper_copy(struct parse *parse, const char *text)
 struct ast_expr *grammar_function(struct parse *parse, struct place at, struct ast_name name,
                                   const struct ast_list *arguments)
 {
+    ASSERT(parse != NULL);
     ASSERT(name.text != NULL);
     return ast_call_list(parse->memory, at, upper_copy(parse, name.text), arguments);
 }
 
 bool grammar_depth_ok(struct parse *parse, const struct ast_expr *node)
 {
+    ASSERT(parse != NULL);
     ASSERT(node != NULL);
     uint32_t depth = node->depth;
     if (node->filter != NULL && node->filter->depth >= depth) {
@@ -48,6 +52,7 @@ bool grammar_depth_ok(struct parse *parse, const struct ast_expr *node)
 struct ast_expr *grammar_name(struct parse *parse, enum ast_kind kind, struct place at,
                               const struct ast_list *path)
 {
+    ASSERT(parse != NULL);
     ASSERT(path->count >= 1);
     struct ast_expr *node = ast_expr(parse->memory, kind, at, NULL, 0);
     node->path = sql_allocate(parse->memory, path->count * sizeof(*node->path));
@@ -60,36 +65,42 @@ struct ast_expr *grammar_name(struct parse *parse, enum ast_kind kind, struct pl
 
 struct ast_expr *grammar_word(struct parse *parse, struct place at, const char *word)
 {
+    ASSERT(parse != NULL);
     ASSERT(word != NULL);
     return ast_expr(parse->memory, AST_SYMBOL, at, word, strlen(word));
 }
 
 struct ast_expr *grammar_symbol(struct parse *parse, struct ast_name name)
 {
+    ASSERT(parse != NULL);
     ASSERT(name.text != NULL);
     return grammar_word(parse, name.at, upper_copy(parse, name.text));
 }
 
 struct ast_expr *grammar_text(struct parse *parse, struct place at, const char *text)
 {
+    ASSERT(parse != NULL);
     ASSERT(text != NULL);
     return ast_expr(parse->memory, AST_TEXT, at, text, strlen(text));
 }
 
 void grammar_set_side(struct parse *parse, const char *side)
 {
+    ASSERT(parse != NULL);
     ASSERT(side != NULL);
     parse->side = side;
 }
 
 const char *grammar_side(const struct parse *parse)
 {
+    ASSERT(parse != NULL);
     ASSERT(parse->side != NULL);
     return parse->side;
 }
 
 struct ast_expr *grammar_negate(struct parse *parse, struct place at, struct ast_expr *operand)
 {
+    ASSERT(parse != NULL);
     ASSERT(operand != NULL);
     if (operand->kind == AST_NUMBER && operand->text[0] != '-') {
         const char *text = sql_format(parse->memory, "-%s", operand->text);
@@ -101,6 +112,7 @@ struct ast_expr *grammar_negate(struct parse *parse, struct place at, struct ast
 bool grammar_between(struct parse *parse, struct place at, bool symmetric,
                      struct ast_expr *const operands[3], struct ast_expr **out)
 {
+    ASSERT(parse != NULL);
     ASSERT(operands[0] != NULL);
     ASSERT(operands[2] != NULL);
     struct ast_expr *straight = grammar_call(
@@ -118,6 +130,7 @@ bool grammar_between(struct parse *parse, struct place at, bool symmetric,
 struct ast_expr *grammar_in(struct parse *parse, struct place at, struct ast_expr *operand,
                             const struct ast_list *items)
 {
+    ASSERT(parse != NULL);
     ASSERT(items->count >= 1);
     struct ast_list all = {0};
     ast_append(parse->memory, &all, operand);
@@ -131,6 +144,7 @@ struct ast_expr *grammar_in(struct parse *parse, struct place at, struct ast_exp
 bool grammar_when(struct parse *parse, struct ast_list *list, const struct ast_list *conditions,
                   struct ast_expr *result)
 {
+    ASSERT(parse != NULL);
     ASSERT(conditions->count >= 1);
     struct ast_expr *condition = conditions->items[0];
     if (conditions->count > 1) {
@@ -146,6 +160,7 @@ bool grammar_when(struct parse *parse, struct ast_list *list, const struct ast_l
 static struct ast_expr *when_equals(struct parse *parse, struct ast_expr *operand,
                                     struct ast_expr *when)
 {
+    ASSERT(parse != NULL);
     if (when->kind != AST_ROW) {
         return grammar_call(parse, when->at, "=", (struct ast_expr *[4]){operand, when});
     }
@@ -163,6 +178,7 @@ static struct ast_expr *when_equals(struct parse *parse, struct ast_expr *operan
 bool grammar_case(struct parse *parse, struct place at, struct ast_expr *operand,
                   const struct ast_list *whens, struct ast_expr *otherwise, struct ast_expr **out)
 {
+    ASSERT(parse != NULL);
     ASSERT(whens->count >= 2);
     ASSERT(whens->count % 2 == 0);
     struct ast_list arguments = {0};
@@ -221,6 +237,7 @@ static bool read_point(const char *text, uint32_t *out)
 struct ast_expr *grammar_unicode(struct parse *parse, struct ast_name text,
                                  const struct ast_name *escape)
 {
+    ASSERT(parse != NULL);
     ASSERT(text.text != NULL);
     const char mark = escape == NULL ? '\\' : escape->text[0];
     if (escape != NULL && strlen(escape->text) != 1) {
@@ -251,6 +268,7 @@ struct ast_expr *grammar_unicode(struct parse *parse, struct ast_name text,
 struct ast_expr *grammar_interval(struct parse *parse, struct place at, struct ast_name text,
                                   struct ast_name from, const struct ast_name *to, bool negative)
 {
+    ASSERT(parse != NULL);
     ASSERT(from.text != NULL);
     const char *value = negative ? sql_format(parse->memory, "-%s", text.text) : text.text;
     struct ast_expr *node = ast_expr(parse->memory, AST_INTERVAL, at, value, strlen(value));

@@ -27,6 +27,8 @@ struct option_rule {
 int options_bad_value(struct options_reading *reading, const struct ast_option *option,
                       const char *takes)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     ASSERT(takes != NULL);
     return sql_fail(reading->session, -EINVAL, option->value.at, "'%s' takes %s, not '%s'",
                     option->key.text, takes, option->value.text);
@@ -34,6 +36,8 @@ int options_bad_value(struct options_reading *reading, const struct ast_option *
 
 int options_boolean(struct options_reading *reading, const struct ast_option *option, bool *out)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     const char *text = option->value.text;
     ASSERT(text != NULL);
     if (strcasecmp(text, "true") != 0 && strcasecmp(text, "false") != 0) {
@@ -45,6 +49,8 @@ int options_boolean(struct options_reading *reading, const struct ast_option *op
 
 static int read_topic(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     struct sql_memory *memory = reading->session->memory;
     struct ast_list topics = {0};
     char *rest = sql_copy_text(memory, option->value.text, strlen(option->value.text));
@@ -73,6 +79,8 @@ static int read_topic(struct options_reading *reading, const struct ast_option *
 
 static int read_startup_mode(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     static const char *const modes[] = {"group-offsets", "earliest-offset", "latest-offset",
                                         "timestamp", "specific-offsets"};
     for (uint32_t i = 0; i < COUNT_OF(modes); i++) {
@@ -89,6 +97,8 @@ static int read_startup_mode(struct options_reading *reading, const struct ast_o
 
 static int read_bounded_mode(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     static const char *const modes[] = {"unbounded", "latest-offset", "group-offsets", "timestamp",
                                         "specific-offsets"};
     for (uint32_t i = 0; i < COUNT_OF(modes); i++) {
@@ -105,6 +115,8 @@ static int read_bounded_mode(struct options_reading *reading, const struct ast_o
 static int read_number(struct options_reading *reading, const struct ast_option *option,
                        int64_t *out)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     char *end = NULL;
     errno = 0;
     *out = strtoll(option->value.text, &end, 10);
@@ -116,12 +128,16 @@ static int read_number(struct options_reading *reading, const struct ast_option 
 
 static int read_startup_timestamp(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     reading->has_startup_timestamp = true;
     return read_number(reading, option, &reading->table->options.startup_timestamp_ms);
 }
 
 static int read_bounded_timestamp(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     reading->has_bounded_timestamp = true;
     return read_number(reading, option, &reading->table->options.bounded_timestamp_ms);
 }
@@ -130,6 +146,8 @@ static int read_bounded_timestamp(struct options_reading *reading, const struct 
 static int read_offsets(struct options_reading *reading, const struct ast_option *option,
                         struct ast_list *out)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     const char *text = option->value.text;
     while (*text != 0 && out->count < OFFSETS_MAX) {
         char *end = NULL;
@@ -157,16 +175,22 @@ static int read_offsets(struct options_reading *reading, const struct ast_option
 
 static int read_startup_offsets(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     return read_offsets(reading, option, &reading->table->options.startup_offsets);
 }
 
 static int read_bounded_offsets(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     return read_offsets(reading, option, &reading->table->options.bounded_offsets);
 }
 
 static int read_emit_strategy(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     const bool on_event = strcmp(option->value.text, "on-event") == 0;
     if (!on_event && strcmp(option->value.text, "on-periodic") != 0) {
         return options_bad_value(reading, option, "on-periodic or on-event");
@@ -177,6 +201,8 @@ static int read_emit_strategy(struct options_reading *reading, const struct ast_
 
 static int read_idle_timeout(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     if (!sql_duration(option->value.text, &reading->table->options.idle_timeout_ms)) {
         return options_bad_value(reading, option, "a duration such as 10 s");
     }
@@ -185,6 +211,8 @@ static int read_idle_timeout(struct options_reading *reading, const struct ast_o
 
 static int read_partitioner(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     static const char *const names[] = {"default", "fixed", "round-robin"};
     for (uint32_t i = 0; i < COUNT_OF(names); i++) {
         if (strcmp(names[i], option->value.text) == 0) {
@@ -199,6 +227,8 @@ static int read_partitioner(struct options_reading *reading, const struct ast_op
 
 static int read_guarantee(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     const char *text = option->value.text;
     if (strcmp(text, "exactly-once") == 0) {
         return sql_fail(reading->session, -ENOTSUP, option->value.at,
@@ -216,6 +246,8 @@ static int read_guarantee(struct options_reading *reading, const struct ast_opti
 
 static int read_fields_include(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     const bool except = strcmp(option->value.text, "EXCEPT_KEY") == 0;
     if (!except && strcmp(option->value.text, "ALL") != 0) {
         return options_bad_value(reading, option, "ALL or EXCEPT_KEY");
@@ -226,6 +258,8 @@ static int read_fields_include(struct options_reading *reading, const struct ast
 
 static int read_key_fields(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     reading->table->options.key_fields = option->value.text;
     reading->table->options.key_fields_at = option->value.at;
     return 0;
@@ -233,6 +267,8 @@ static int read_key_fields(struct options_reading *reading, const struct ast_opt
 
 static int read_key_prefix(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     ASSERT(option->value.text != NULL);
     reading->table->options.key_prefix = option->value.text;
     return 0;
@@ -240,6 +276,8 @@ static int read_key_prefix(struct options_reading *reading, const struct ast_opt
 
 static int read_note(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     sql_note(reading->session, option->key.at,
              "'%s' has no effect here: answers are the same without it", option->key.text);
     return 0;
@@ -247,12 +285,16 @@ static int read_note(struct options_reading *reading, const struct ast_option *o
 
 static int read_pattern(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     return sql_fail(reading->session, -ENOTSUP, option->key.at,
                     "'topic-pattern' is not supported yet: name the topics, 'a;b'");
 }
 
 static int read_identifier(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     ASSERT(option->value.text != NULL);
     reading->table->options.print_identifier = option->value.text;
     return 0;
@@ -260,12 +302,16 @@ static int read_identifier(struct options_reading *reading, const struct ast_opt
 
 static int read_standard_error(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     return options_boolean(reading, option, &reading->table->options.print_to_stderr);
 }
 
 /* 'connector', 'format' and such are read before all others. */
 static int read_nothing(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     ASSERT(reading->table != NULL && option != NULL);
     return 0;
 }
@@ -305,6 +351,8 @@ static const struct option_rule rules[] = {
 
 static int unknown_option(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     const char *known[COUNT_OF(rules)];
     uint32_t count = 0;
     for (uint32_t i = 0; i < COUNT_OF(rules); i++) {
@@ -321,6 +369,8 @@ static int unknown_option(struct options_reading *reading, const struct ast_opti
 
 static int read_property(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     struct table_options *options = &reading->table->options;
     const char *key = option->key.text + strlen("properties.");
     if (strcmp(key, "bootstrap.servers") == 0) {
@@ -339,6 +389,8 @@ static int read_property(struct options_reading *reading, const struct ast_optio
 
 static int read_option(struct options_reading *reading, const struct ast_option *option)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     bool is_format = false;
     if ((reading->connector_bit & (KAFKA | UPSERT)) != 0) {
         if (strncmp(option->key.text, "properties.", 11) == 0) {
@@ -360,6 +412,7 @@ static int read_option(struct options_reading *reading, const struct ast_option 
 
 static int read_connector(struct options_reading *reading)
 {
+    ASSERT(reading != NULL);
     static const char *const names[] = {"kafka", "upsert-kafka", "print", "blackhole"};
     const struct ast_option *option = options_find(reading, "connector");
     if (option == NULL) {
@@ -387,6 +440,7 @@ static int read_connector(struct options_reading *reading)
 
 const struct ast_option *options_find(const struct options_reading *reading, const char *key)
 {
+    ASSERT(reading != NULL);
     ASSERT(key != NULL);
     for (uint32_t i = 0; i < reading->list->count; i++) {
         const struct ast_option *option = reading->list->items[i];
@@ -399,6 +453,7 @@ const struct ast_option *options_find(const struct options_reading *reading, con
 
 static int check_twice(struct options_reading *reading)
 {
+    ASSERT(reading != NULL);
     for (uint32_t i = 0; i < reading->list->count; i++) {
         const struct ast_option *option = reading->list->items[i];
         if (options_find(reading, option->key.text) != option) {
@@ -412,6 +467,7 @@ static int check_twice(struct options_reading *reading)
 /* What Kafka tables must have, and modes with what they need. */
 static int check_kafka(struct options_reading *reading)
 {
+    ASSERT(reading != NULL);
     struct session *session = reading->session;
     const struct table_options *options = &reading->table->options;
     const struct place at = reading->table->at;
@@ -458,6 +514,7 @@ static int check_kafka(struct options_reading *reading)
 
 int options_apply(struct session *session, struct table *table, const struct ast_list *options)
 {
+    ASSERT(session != NULL);
     struct options_reading reading = {.session = session, .table = table, .list = options};
     table->options.idle_timeout_ms = UINT64_MAX;
     int verdict = check_twice(&reading);

@@ -8,6 +8,8 @@
 static int find_format(struct options_reading *reading, const struct ast_option *option,
                        enum plan_format *out)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     const char *name = option->value.text;
     ASSERT(name != NULL);
     if (strcmp(name, "json") == 0) {
@@ -24,6 +26,7 @@ static int find_format(struct options_reading *reading, const struct ast_option 
 
 int options_choose_formats(struct options_reading *reading)
 {
+    ASSERT(reading != NULL);
     struct table_options *options = &reading->table->options;
     struct sql_memory *memory = reading->session->memory;
     const struct ast_option *plain = options_find(reading, "format");
@@ -56,6 +59,8 @@ int options_choose_formats(struct options_reading *reading)
 static int read_json(struct options_reading *reading, const struct ast_option *option,
                      const char *name, struct plan_format_options *format)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     static const char *const known[] = {
         "fail-on-missing-field",          "ignore-parse-errors",        "timestamp-format.standard",
         "encode.decimal-as-plain-number", "encode.ignore-null-fields",  "map-null-key.mode",
@@ -97,6 +102,8 @@ static int read_json(struct options_reading *reading, const struct ast_option *o
 static int read_raw(struct options_reading *reading, const struct ast_option *option,
                     const char *name, struct plan_format_options *format)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     const char *value = option->value.text;
     if (strcmp(name, "endianness") == 0) {
         format->little_endian = strcmp(value, "little-endian") == 0;
@@ -118,6 +125,8 @@ static int read_raw(struct options_reading *reading, const struct ast_option *op
 int options_read_format(struct options_reading *reading, const struct ast_option *option,
                         bool *is_format)
 {
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
     const char *key = option->key.text;
     struct table_options *options = &reading->table->options;
     struct plan_format_options *format = NULL;
@@ -142,6 +151,7 @@ int options_read_format(struct options_reading *reading, const struct ast_option
 /* Which columns make the record's key: those that 'key.fields' names, or the primary key. */
 static int find_key_columns(struct options_reading *reading)
 {
+    ASSERT(reading != NULL);
     struct table *table = reading->table;
     struct session *session = reading->session;
     const struct table_options *options = &table->options;
@@ -175,6 +185,7 @@ static int find_key_columns(struct options_reading *reading)
 
 static int check_keys(struct options_reading *reading)
 {
+    ASSERT(reading != NULL);
     const struct table *table = reading->table;
     const struct table_options *options = &table->options;
     struct session *session = reading->session;
@@ -219,6 +230,7 @@ static int check_keys(struct options_reading *reading)
 static int check_raw(struct options_reading *reading, const struct plan_format_options *format,
                      uint32_t count, const char *what)
 {
+    ASSERT(reading != NULL);
     if (format->format != PLAN_FORMAT_RAW || count == 1) {
         return 0;
     }
@@ -231,6 +243,7 @@ static int check_raw(struct options_reading *reading, const struct plan_format_o
  * key is still read, for a record without one gives no row. */
 static void mark_key_fields(struct options_reading *reading)
 {
+    ASSERT(reading != NULL);
     struct table *table = reading->table;
     struct sql_memory *memory = reading->session->memory;
     const struct table_options *options = &table->options;
@@ -262,6 +275,7 @@ static void mark_key_fields(struct options_reading *reading)
 
 int options_apply_keys(struct options_reading *reading)
 {
+    ASSERT(reading != NULL);
     struct table *table = reading->table;
     const struct table_options *options = &table->options;
     ASSERT(table->scan_column_count != 0);

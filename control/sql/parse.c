@@ -37,6 +37,7 @@ int parse_fail(struct parse *parse, int code, struct place at, const char *forma
 void grammar_syntax_error(struct parse *parse, struct place at, bool at_end, bool is_reserved,
                           const char *list)
 {
+    ASSERT(parse != NULL);
     ASSERT(list != NULL);
     const char *joint = list[0] == 0 ? "" : ",";
     if (at_end) {

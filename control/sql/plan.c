@@ -12,6 +12,7 @@
 const struct expr *plan_expr(struct planning *planning, const struct rel *input,
                              const struct expr *expr)
 {
+    ASSERT(planning != NULL);
     struct sql_memory *memory = planning->session->memory;
     const uint32_t *map = planning->column_of[input->id];
     ASSERT(map != NULL);
@@ -25,6 +26,7 @@ const struct expr *plan_expr(struct planning *planning, const struct rel *input,
 struct key_columns plan_key(struct planning *planning, const struct rel *input,
                             const uint32_t *columns, uint32_t count)
 {
+    ASSERT(planning != NULL);
     uint32_t *mapped = sql_allocate(planning->session->memory, (count + 1) * sizeof(*mapped));
     for (uint32_t i = 0; i < count; i++) {
         mapped[i] = planning->column_of[input->id][columns[i]];
@@ -35,6 +37,7 @@ struct key_columns plan_key(struct planning *planning, const struct rel *input,
 
 struct row_layout plan_layout(struct session *session, const struct type *types, uint32_t count)
 {
+    ASSERT(session != NULL);
     ASSERT(count <= ROW_COLUMNS_MAX);
     struct row_layout layout;
     uint16_t *slots = sql_allocate(session->memory, (count + 1) * sizeof(*slots));
@@ -45,6 +48,8 @@ struct row_layout plan_layout(struct session *session, const struct type *types,
 int plan_columns(struct planning *planning, struct plan_node *node, const struct rel *rel,
                  const bool *keep)
 {
+    ASSERT(planning != NULL);
+    ASSERT(node != NULL);
     struct session *session = planning->session;
     uint32_t *map = sql_allocate(session->memory, (rel->column_count + 1) * sizeof(*map));
     struct type *types = sql_allocate(session->memory, (rel->column_count + 1) * sizeof(*types));
@@ -76,6 +81,7 @@ int plan_columns(struct planning *planning, struct plan_node *node, const struct
 
 static const struct plan_node *input_node(const struct planning *planning, const struct rel *rel)
 {
+    ASSERT(planning != NULL);
     const uint32_t id = planning->node_of[rel->id];
     ASSERT(id < planning->node_count);
     return planning->nodes[id];
@@ -91,6 +97,8 @@ static bool key_same(const struct key_columns *a, const struct key_columns *b)
 static void distribute(struct planning *planning, struct plan_node *node,
                        const struct key_columns *key)
 {
+    ASSERT(planning != NULL);
+    ASSERT(node != NULL);
     const uint32_t input = node->inputs[0];
     node->distribution_key = *key;
     const bool lies_right = planning->is_spread[input] && key_same(&planning->spread[input], key);
@@ -105,6 +113,7 @@ static void distribute(struct planning *planning, struct plan_node *node,
 static void set_spread(struct planning *planning, uint32_t id, const uint32_t *columns,
                        uint32_t count)
 {
+    ASSERT(planning != NULL);
     uint32_t *copy = sql_allocate(planning->session->memory, (count + 1) * sizeof(*copy));
     memcpy(copy, columns, count * sizeof(*copy));
     planning->spread[id] = (struct key_columns){.columns = copy, .count = count};
@@ -114,6 +123,8 @@ static void set_spread(struct planning *planning, uint32_t id, const uint32_t *c
 /* A Calc keeps its input's spread where it passes the key on. */
 static void pass_spread(struct planning *planning, const struct plan_node *node)
 {
+    ASSERT(planning != NULL);
+    ASSERT(node != NULL);
     const uint32_t input = node->inputs[0];
     if (!planning->is_spread[input]) {
         return;
@@ -138,6 +149,8 @@ static void pass_spread(struct planning *planning, const struct plan_node *node)
 
 static void plan_calc(struct planning *planning, struct plan_node *node, const struct rel *rel)
 {
+    ASSERT(planning != NULL);
+    ASSERT(node != NULL);
     const struct rel *input = rel->inputs[0];
     struct session *session = planning->session;
     if (rel->condition != NULL) {
@@ -164,6 +177,7 @@ static void plan_calc(struct planning *planning, struct plan_node *node, const s
 static struct aggregate_call *keep_calls(struct planning *planning, const struct rel *rel,
                                          uint32_t first, uint32_t *count)
 {
+    ASSERT(planning != NULL);
     const uint32_t *below = planning->column_of[rel->inputs[0]->id];
     const uint32_t *own = planning->column_of[rel->id];
     struct aggregate_call *calls =
@@ -189,6 +203,7 @@ static struct aggregate_call *keep_calls(struct planning *planning, const struct
 static void name_keyed(struct plan_node *node, const char *operator, const struct plan_node * input,
                        const struct key_columns *key, const char *suffix)
 {
+    ASSERT(node != NULL);
     size_t used = (size_t)snprintf(node->name, sizeof(node->name), "%s[", operator);
     for (uint32_t i = 0; i < key->count && used < sizeof(node->name); i++) {
         used += (size_t)snprintf(node->name + used, sizeof(node->name) - used, "%s%s",
@@ -202,6 +217,7 @@ static void name_keyed(struct plan_node *node, const char *operator, const struc
 
 static uint32_t *first_columns(struct planning *planning, uint32_t count)
 {
+    ASSERT(planning != NULL);
     uint32_t *columns = sql_allocate(planning->session->memory, (count + 1) * sizeof(*columns));
     for (uint32_t i = 0; i < count; i++) {
         columns[i] = i;
@@ -211,6 +227,8 @@ static uint32_t *first_columns(struct planning *planning, uint32_t count)
 
 static void plan_group(struct planning *planning, struct plan_node *node, const struct rel *rel)
 {
+    ASSERT(planning != NULL);
+    ASSERT(node != NULL);
     const struct rel *input = rel->inputs[0];
     struct plan_group *group = &node->group;
     group->key = plan_key(planning, input, rel->group, rel->group_count);
@@ -239,6 +257,7 @@ static void print_ms(int64_t ms, char into[static 32])
 
 static void print_window(const struct plan_window_spec *window, char into[static 128])
 {
+    ASSERT(window != NULL);
     static const char *const names[] = {"TUMBLE", "HOP", "CUMULATE"};
     char size[32];
     char slide[32];
@@ -251,6 +270,8 @@ static void print_window(const struct plan_window_spec *window, char into[static
 
 static void plan_window(struct planning *planning, struct plan_node *node, const struct rel *rel)
 {
+    ASSERT(planning != NULL);
+    ASSERT(node != NULL);
     const struct rel *input = rel->inputs[0];
     struct plan_window *window = &node->window;
     const uint32_t *own = planning->column_of[rel->id];
@@ -280,6 +301,8 @@ static void plan_window(struct planning *planning, struct plan_node *node, const
 static void plan_window_rows(struct planning *planning, struct plan_node *node,
                              const struct rel *rel)
 {
+    ASSERT(planning != NULL);
+    ASSERT(node != NULL);
     char text[128];
     node->window.window = *rel->window;
     node->window.window_end_column = PLAN_WINDOW_END_NONE;
@@ -298,6 +321,8 @@ static void plan_window_rows(struct planning *planning, struct plan_node *node,
 
 static void plan_over(struct planning *planning, struct plan_node *node, const struct rel *rel)
 {
+    ASSERT(planning != NULL);
+    ASSERT(node != NULL);
     const struct rel *input = rel->inputs[0];
     struct plan_over *over = &node->over;
     over->key = plan_key(planning, input, rel->group, rel->group_count);
@@ -325,6 +350,7 @@ static void plan_over(struct planning *planning, struct plan_node *node, const s
  * columns, so the input's node decides; group keys and the time attribute always stay. */
 static bool *kept_columns(struct planning *planning, const struct rel *rel)
 {
+    ASSERT(planning != NULL);
     const struct need *need = &planning->needs[rel->id];
     bool *keep = sql_allocate(planning->session->memory, rel->column_count + 1);
     memcpy(keep, need->columns, rel->column_count);
@@ -346,6 +372,8 @@ static bool *kept_columns(struct planning *planning, const struct rel *rel)
 
 static int plan_body(struct planning *planning, struct plan_node *node, const struct rel *rel)
 {
+    ASSERT(planning != NULL);
+    ASSERT(node != NULL);
     switch (rel->kind) {
     case REL_SCAN:
         return plan_scan(planning, node, rel);
@@ -379,6 +407,8 @@ static int plan_body(struct planning *planning, struct plan_node *node, const st
 static enum plan_changelog changelog_of(const struct planning *planning, const struct rel *rel,
                                         const struct plan_node *node)
 {
+    ASSERT(planning != NULL);
+    ASSERT(node != NULL);
     if (!rel->updating) {
         return PLAN_APPEND;
     }
@@ -395,6 +425,7 @@ static enum plan_changelog changelog_of(const struct planning *planning, const s
 
 static struct plan_node *new_node(struct planning *planning, const struct rel *rel)
 {
+    ASSERT(planning != NULL);
     static const enum plan_operator operators[] = {
         [REL_SCAN] = PLAN_SOURCE, [REL_CALC] = PLAN_CALC,     [REL_UNION] = PLAN_UNION,
         [REL_GROUP] = PLAN_GROUP, [REL_WINDOW] = PLAN_WINDOW, [REL_WINDOW_ROWS] = PLAN_WINDOW_ROWS,
@@ -422,6 +453,7 @@ static struct plan_node *new_node(struct planning *planning, const struct rel *r
 static struct plan_node *align_union_input(struct planning *planning, const struct rel *rel,
                                            const bool *keep, uint32_t index)
 {
+    ASSERT(planning != NULL);
     const struct rel *input = rel->inputs[index];
     const uint32_t *map = planning->column_of[input->id];
     bool is_same = true;
@@ -469,6 +501,7 @@ static struct plan_node *align_union_input(struct planning *planning, const stru
 
 static int plan_rel(struct planning *planning, const struct rel *rel)
 {
+    ASSERT(planning != NULL);
     const bool *keep = kept_columns(planning, rel);
     uint32_t aligned[PLAN_INPUTS_MAX];
     if (planning->node_count + rel->input_count >= PLAN_NODES_MAX) {
@@ -513,6 +546,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 
 static uint64_t fingerprint(const struct planning *planning)
 {
+    ASSERT(planning != NULL);
     const struct session *session = planning->session;
     uint64_t hash = hash_text(UINT64_C(14695981039346656037), session->settings.time_zone);
     for (uint32_t i = 0; i < session->rels.count; i++) {
@@ -527,6 +561,8 @@ static uint64_t fingerprint(const struct planning *planning)
 
 int plan_build(struct session *session, struct plan *out)
 {
+    ASSERT(session != NULL);
+    ASSERT(out != NULL);
     const uint32_t count = session->rels.count;
     struct sql_memory *memory = session->memory;
     struct planning planning = {

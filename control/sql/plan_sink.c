@@ -8,6 +8,7 @@
 /* Where a column of the table is in the input's rows. */
 static uint32_t column_at(const struct planning *planning, const struct rel *rel, uint32_t column)
 {
+    ASSERT(planning != NULL);
     ASSERT(rel->sink_columns[column] != UINT32_MAX);
     const uint32_t at = planning->column_of[rel->inputs[0]->id][rel->sink_columns[column]];
     ASSERT(at != UINT32_MAX);
@@ -26,6 +27,7 @@ static bool is_key(const struct table *table, uint32_t column)
 
 static void put_value(struct planning *planning, const struct rel *rel, struct plan_sink *sink)
 {
+    ASSERT(planning != NULL);
     const struct table *table = rel->table;
     struct plan_sink_field *fields =
         sql_allocate(planning->session->memory, (table->column_count + 1) * sizeof(*fields));
@@ -50,6 +52,7 @@ static void put_value(struct planning *planning, const struct rel *rel, struct p
 
 static void put_key(struct planning *planning, const struct rel *rel, struct plan_sink *sink)
 {
+    ASSERT(planning != NULL);
     const struct table *table = rel->table;
     const char *prefix = table->options.key_prefix;
     const size_t skipped = prefix == NULL ? 0 : strlen(prefix);
@@ -69,6 +72,7 @@ static void put_key(struct planning *planning, const struct rel *rel, struct pla
 
 static void put_not_null(struct planning *planning, const struct rel *rel, struct plan_sink *sink)
 {
+    ASSERT(planning != NULL);
     const struct table *table = rel->table;
     const struct rel *input = rel->inputs[0];
     uint32_t *columns =
@@ -86,6 +90,8 @@ static void put_not_null(struct planning *planning, const struct rel *rel, struc
 static void distribute_sink(struct planning *planning, struct plan_node *node,
                             const struct rel *rel)
 {
+    ASSERT(planning != NULL);
+    ASSERT(node != NULL);
     const struct table *table = rel->table;
     node->distribution = PLAN_FORWARD;
     if (table->options.connector != PLAN_CONNECTOR_UPSERT_KAFKA) {
@@ -115,6 +121,8 @@ static void distribute_sink(struct planning *planning, struct plan_node *node,
 
 int plan_sink(struct planning *planning, struct plan_node *node, const struct rel *rel)
 {
+    ASSERT(planning != NULL);
+    ASSERT(node != NULL);
     struct session *session = planning->session;
     const struct table *table = rel->table;
     const struct table_options *options = &table->options;

@@ -10,6 +10,7 @@
 static int read_on_error(struct session *session, const struct table *table,
                          struct plan_source *source)
 {
+    ASSERT(session != NULL);
     const struct table_setting *error = settings_of_table(session, table->name.text, "on-error");
     const struct table_setting *topic =
         settings_of_table(session, table->name.text, "dead-letter-topic");
@@ -41,6 +42,7 @@ static int read_on_error(struct session *session, const struct table *table,
 static void put_offsets(struct session *session, const struct ast_list *list,
                         const struct plan_partition_offset **out, uint32_t *count)
 {
+    ASSERT(session != NULL);
     struct plan_partition_offset *offsets =
         sql_allocate(session->memory, (list->count + 1) * sizeof(*offsets));
     for (uint32_t i = 0; i < list->count; i++) {
@@ -53,6 +55,7 @@ static void put_offsets(struct session *session, const struct ast_list *list,
 static void put_properties(struct session *session, const struct table_options *options,
                            const struct plan_option **out, uint32_t *count)
 {
+    ASSERT(session != NULL);
     struct plan_option *properties =
         sql_allocate(session->memory, (options->properties.count + 1) * sizeof(*properties));
     for (uint32_t i = 0; i < options->properties.count; i++) {
@@ -65,6 +68,7 @@ static void put_properties(struct session *session, const struct table_options *
 static void put_options(struct session *session, const struct table_options *options,
                         struct plan_source *source)
 {
+    ASSERT(session != NULL);
     source->topics = options->topics;
     source->topic_count = options->topic_count;
     source->bootstrap_servers = options->bootstrap_servers;
@@ -91,6 +95,7 @@ static void put_options(struct session *session, const struct table_options *opt
 static void mark_needed(struct session *session, const struct table *table,
                         struct plan_field *fields, uint32_t pick)
 {
+    ASSERT(session != NULL);
     if (pick < table->field_count) {
         fields[pick].needed = true;
         return;
@@ -106,6 +111,7 @@ static void mark_needed(struct session *session, const struct table *table,
 static void put_fields(struct session *session, const struct table *table, const uint32_t *map,
                        uint32_t column_count, struct plan_source *source)
 {
+    ASSERT(session != NULL);
     struct plan_field *fields =
         sql_allocate(session->memory, (table->field_count + 1) * sizeof(*fields));
     memcpy(fields, table->fields, table->field_count * sizeof(*fields));
@@ -137,6 +143,8 @@ static void put_fields(struct session *session, const struct table *table, const
 
 int plan_scan(struct planning *planning, struct plan_node *node, const struct rel *rel)
 {
+    ASSERT(planning != NULL);
+    ASSERT(node != NULL);
     struct session *session = planning->session;
     const struct table *table = rel->table;
     struct plan_source *source = &node->source;

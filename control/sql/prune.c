@@ -8,6 +8,7 @@
 static void need_expr(struct session *session, struct need *need, const struct rel *rel,
                       const struct expr *expr)
 {
+    ASSERT(session != NULL);
     uint32_t *uses = sql_allocate(session->memory, (rel->column_count + 1) * sizeof(*uses));
     expr_count_columns(expr, uses, rel->column_count);
     for (uint32_t i = 0; i < rel->column_count; i++) {
@@ -79,6 +80,7 @@ bool prune_splits_updates(const struct rel *rel)
 static void pass_calc(struct session *session, const struct rel *rel, const struct need *own,
                       struct need *below)
 {
+    ASSERT(session != NULL);
     const struct rel *input = rel->inputs[0];
     for (uint32_t i = 0; i < rel->column_count; i++) {
         if (own->columns[i]) {
@@ -119,6 +121,7 @@ static void pass_aggregate(const struct rel *rel, const struct need *own, struct
 static void pass_input(struct session *session, const struct rel *rel, const struct need *own,
                        uint32_t index, struct need *below)
 {
+    ASSERT(session != NULL);
     const struct rel *input = rel->inputs[index];
     below->reached = true;
     switch (rel->kind) {
@@ -175,6 +178,7 @@ static bool sink_wants_before(const struct rel *sink)
 
 struct need *prune(struct session *session)
 {
+    ASSERT(session != NULL);
     const uint32_t count = session->rels.count;
     struct need *needs = sql_allocate(session->memory, (count + 1) * sizeof(*needs));
     for (uint32_t i = 0; i < count; i++) {

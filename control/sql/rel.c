@@ -17,6 +17,7 @@ struct definition {
 
 static void definition_begin(struct definition *definition, const char *kind)
 {
+    ASSERT(definition != NULL);
     definition->into = open_memstream(&definition->text, &definition->bytes);
     ASSERT(definition->into != NULL);
     (void)fprintf(definition->into, "%s", kind);
@@ -25,6 +26,8 @@ static void definition_begin(struct definition *definition, const char *kind)
 /* Gives the relation of this definition: an older one, or the new one, then numbered. */
 static struct rel *intern(struct session *session, struct rel *rel, struct definition *definition)
 {
+    ASSERT(session != NULL);
+    ASSERT(definition != NULL);
     for (uint32_t i = 0; i < rel->input_count; i++) {
         (void)fprintf(definition->into, " <%u", rel->inputs[i]->id);
     }
@@ -48,6 +51,7 @@ static struct rel *intern(struct session *session, struct rel *rel, struct defin
 static struct rel *new_rel(struct session *session, enum rel_kind kind, uint32_t input_count,
                            struct place at)
 {
+    ASSERT(session != NULL);
     struct rel *rel = sql_allocate(session->memory, sizeof(*rel));
     rel->kind = kind;
     rel->at = at;
@@ -60,6 +64,7 @@ static struct rel *new_rel(struct session *session, enum rel_kind kind, uint32_t
 
 static void new_columns(struct session *session, struct rel *rel, uint32_t count)
 {
+    ASSERT(session != NULL);
     ASSERT(count <= UINT16_MAX);
     rel->column_count = count;
     rel->columns = sql_allocate(session->memory, count * sizeof(struct rel_column));
@@ -67,6 +72,7 @@ static void new_columns(struct session *session, struct rel *rel, uint32_t count
 
 static uint32_t *copy_indices(struct session *session, const uint32_t *from, uint32_t count)
 {
+    ASSERT(session != NULL);
     uint32_t *copy = sql_allocate(session->memory, count * sizeof(*copy));
     if (count != 0) {
         memcpy(copy, from, count * sizeof(*copy));
@@ -76,6 +82,7 @@ static uint32_t *copy_indices(struct session *session, const uint32_t *from, uin
 
 static void define_indices(FILE *into, const char *name, const uint32_t *indices, uint32_t count)
 {
+    ASSERT(into != NULL);
     (void)fprintf(into, " %s(", name);
     for (uint32_t i = 0; i < count; i++) {
         (void)fprintf(into, "%s%u", i == 0 ? "" : ",", indices[i]);
@@ -85,6 +92,7 @@ static void define_indices(FILE *into, const char *name, const uint32_t *indices
 
 struct rel *rel_scan(struct session *session, struct table *table)
 {
+    ASSERT(session != NULL);
     ASSERT(table->scan_column_count != 0);
     struct rel *rel = new_rel(session, REL_SCAN, 0, table->at);
     rel->table = table;
@@ -149,6 +157,7 @@ static const struct expr *expr_faithful(const struct expr *expr)
 /* A Calc passes its input's properties on through the columns that it passes unchanged. */
 static void derive_calc(struct session *session, struct rel *rel)
 {
+    ASSERT(session != NULL);
     const struct rel *input = rel->inputs[0];
     rel->window = input->window;
     rel->updating = input->updating;
@@ -221,6 +230,7 @@ static bool calc_is_identity(const struct rel_calc_spec *spec)
 
 static struct rel *calc_plain(struct session *session, const struct rel_calc_spec *spec)
 {
+    ASSERT(session != NULL);
     struct rel *rel = new_rel(session, REL_CALC, 1, spec->at);
     rel->inputs[0] = spec->input;
     rel->condition = spec->condition;
@@ -247,6 +257,7 @@ static struct rel *calc_plain(struct session *session, const struct rel_calc_spe
 
 struct rel *rel_calc(struct session *session, const struct rel_calc_spec *spec)
 {
+    ASSERT(session != NULL);
     ASSERT(spec->input != NULL);
     if (calc_is_identity(spec)) {
         return spec->input;
@@ -272,6 +283,7 @@ struct rel *rel_calc(struct session *session, const struct rel_calc_spec *spec)
 
 struct rel *rel_union(struct session *session, struct rel **inputs, uint32_t count, struct place at)
 {
+    ASSERT(session != NULL);
     ASSERT(count >= 2);
     struct rel *rel = new_rel(session, REL_UNION, count, at);
     new_columns(session, rel, inputs[0]->column_count);
@@ -294,6 +306,7 @@ struct rel *rel_union(struct session *session, struct rel **inputs, uint32_t cou
 
 static void define_calls(FILE *into, const struct rel *rel)
 {
+    ASSERT(into != NULL);
     for (uint32_t i = 0; i < rel->call_count; i++) {
         const struct aggregate_call *call = &rel->calls[i];
         (void)fprintf(into, " %d%s(%u,%u,%u,", (int)call->function, call->distinct ? "d" : "",
@@ -314,6 +327,8 @@ static void define_calls(FILE *into, const struct rel *rel)
 static struct rel *new_aggregate(struct session *session, enum rel_kind kind,
                                  const struct rel_aggregate_spec *spec)
 {
+    ASSERT(session != NULL);
+    ASSERT(spec != NULL);
     struct rel *rel = new_rel(session, kind, 1, spec->at);
     rel->inputs[0] = spec->input;
     rel->group = copy_indices(session, spec->group, spec->group_count);
@@ -325,6 +340,7 @@ static struct rel *new_aggregate(struct session *session, enum rel_kind kind,
 
 static void put_calls(struct rel *rel, const struct rel_aggregate_spec *spec, uint32_t first)
 {
+    ASSERT(spec != NULL);
     for (uint32_t i = 0; i < spec->call_count; i++) {
         const enum aggregate_function function = spec->calls[i].function;
         const bool is_rank = function == AGGREGATE_ROW_NUMBER || function == AGGREGATE_RANK ||
@@ -347,6 +363,7 @@ static void put_group(struct rel *rel)
 
 static uint32_t *first_indices(struct session *session, uint32_t count)
 {
+    ASSERT(session != NULL);
     uint32_t *indices = sql_allocate(session->memory, count * sizeof(*indices));
     for (uint32_t i = 0; i < count; i++) {
         indices[i] = i;
@@ -356,6 +373,8 @@ static uint32_t *first_indices(struct session *session, uint32_t count)
 
 struct rel *rel_group(struct session *session, const struct rel_aggregate_spec *spec)
 {
+    ASSERT(session != NULL);
+    ASSERT(spec != NULL);
     struct rel *rel = new_aggregate(session, REL_GROUP, spec);
     new_columns(session, rel, spec->group_count + spec->call_count);
     put_group(rel);
@@ -373,6 +392,8 @@ struct rel *rel_group(struct session *session, const struct rel_aggregate_spec *
 
 static void define_window(FILE *into, const struct plan_window_spec *window)
 {
+    ASSERT(into != NULL);
+    ASSERT(window != NULL);
     (void)fprintf(into, " %d %" PRId64 " %" PRId64 " %" PRId64 " %d %s", (int)window->kind,
                   window->size_ms, window->slide_ms, window->offset_ms, window->local_clock,
                   window->time_zone);
@@ -382,6 +403,7 @@ static void define_window(FILE *into, const struct plan_window_spec *window)
 static void put_window_columns(struct rel *rel, const struct plan_window_spec *window,
                                uint32_t first)
 {
+    ASSERT(window != NULL);
     const struct type bound = {.kind = TYPE_TIMESTAMP, .precision = 3};
     struct type time = bound;
     time.kind = window->local_clock ? TYPE_TIMESTAMP_LTZ : TYPE_TIMESTAMP;
@@ -395,6 +417,8 @@ static void put_window_columns(struct rel *rel, const struct plan_window_spec *w
 struct rel *rel_window(struct session *session, const struct rel_aggregate_spec *spec,
                        const struct plan_window_spec *window, uint32_t window_end, bool legacy)
 {
+    ASSERT(session != NULL);
+    ASSERT(spec != NULL);
     ASSERT(window != NULL);
     struct rel *rel = new_aggregate(session, REL_WINDOW, spec);
     const uint32_t first = spec->group_count + spec->call_count;
@@ -417,6 +441,7 @@ struct rel *rel_window(struct session *session, const struct rel_aggregate_spec 
 struct rel *rel_window_rows(struct session *session, struct rel *input,
                             const struct plan_window_spec *window, struct place at)
 {
+    ASSERT(session != NULL);
     ASSERT(window != NULL);
     struct rel *rel = new_rel(session, REL_WINDOW_ROWS, 1, at);
     rel->inputs[0] = input;
@@ -437,6 +462,8 @@ struct rel *rel_window_rows(struct session *session, struct rel *input,
 struct rel *rel_over(struct session *session, const struct rel_aggregate_spec *spec,
                      const struct rel_frame *frame, bool on_arrival)
 {
+    ASSERT(session != NULL);
+    ASSERT(spec != NULL);
     ASSERT(!spec->input->updating);
     struct rel *rel = new_aggregate(session, REL_OVER, spec);
     const uint32_t width = spec->input->column_count;
@@ -462,6 +489,7 @@ struct rel *rel_over(struct session *session, const struct rel_aggregate_spec *s
 struct rel *rel_sink(struct session *session, struct rel *input, struct table *table,
                      uint32_t *columns, bool key_matches, struct place at)
 {
+    ASSERT(session != NULL);
     ASSERT(table != NULL);
     struct rel *rel = new_rel(session, REL_SINK, 1, at);
     rel->inputs[0] = input;
@@ -480,6 +508,7 @@ struct rel *rel_sink(struct session *session, struct rel *input, struct table *t
 
 uint32_t projection_add(struct projection *projection, const struct expr *expr, const char *name)
 {
+    ASSERT(projection != NULL);
     ASSERT(expr != NULL);
     for (uint32_t i = 0; i < projection->exprs.count; i++) {
         if (expr_is_same(projection->exprs.items[i], expr)) {
@@ -498,6 +527,7 @@ uint32_t projection_add(struct projection *projection, const struct expr *expr, 
 
 struct rel *projection_finish(struct projection *projection, uint32_t *columns)
 {
+    ASSERT(projection != NULL);
     struct session *session = projection->session;
     const uint32_t count = projection->exprs.count;
     bool is_plain = projection->condition == NULL;

@@ -6,6 +6,7 @@
 
 void type_define(FILE *into, const struct type *type)
 {
+    ASSERT(into != NULL);
     ASSERT(type != NULL);
     char text[TYPE_PRINT_BYTES];
     (void)fputs(type_print(type, text), into);
@@ -57,6 +58,7 @@ bool expr_is_same(const struct expr *a, const struct expr *b)
 
 static void literal_define(FILE *into, const struct expr *expr)
 {
+    ASSERT(into != NULL);
     if (expr->literal.is_null) {
         (void)fputs("NULL", into);
     } else if (type_is_text(&expr->type)) {
@@ -74,6 +76,7 @@ static void literal_define(FILE *into, const struct expr *expr)
 
 void expr_define(FILE *into, const struct expr *expr)
 {
+    ASSERT(into != NULL);
     ASSERT(expr != NULL);
     switch (expr->kind) {
     case EXPR_COLUMN:
@@ -105,6 +108,7 @@ const struct expr *expr_column(struct sql_memory *memory, uint32_t column, struc
 
 const struct expr *expr_null(struct sql_memory *memory, const struct type *type)
 {
+    ASSERT(memory != NULL);
     ASSERT(type != NULL);
     struct expr *expr = sql_allocate(memory, sizeof(*expr));
     *expr = (struct expr){.kind = EXPR_LITERAL, .type = *type, .literal = {.is_null = true}};
@@ -115,6 +119,7 @@ const struct expr *expr_null(struct sql_memory *memory, const struct type *type)
 const struct expr *expr_substitute(struct sql_memory *memory, const struct expr *expr,
                                    const struct expr *const *by, uint32_t count)
 {
+    ASSERT(memory != NULL);
     ASSERT(expr != NULL);
     if (expr->kind == EXPR_COLUMN) {
         return expr->column < count && by[expr->column] != NULL ? by[expr->column] : expr;
@@ -164,6 +169,7 @@ uint32_t expr_depth(const struct expr *expr)
 
 const struct expr *expr_and(struct sql_memory *memory, const struct expr *a, const struct expr *b)
 {
+    ASSERT(memory != NULL);
     if (a == NULL || b == NULL) {
         return a == NULL ? b : a;
     }

@@ -28,6 +28,7 @@ static const struct field *find_field(const struct field *fields, uint32_t field
 static const char *hint(struct session *session, const struct field *fields, uint32_t count,
                         const char *name)
 {
+    ASSERT(session != NULL);
     const char **names = sql_allocate(session->memory, count * sizeof(*names));
     for (uint32_t i = 0; i < count; i++) {
         names[i] = fields[i].name;
@@ -46,6 +47,7 @@ static const char *hint(struct session *session, const struct field *fields, uin
 static int not_found(struct session *session, const struct scope *scope,
                      const struct ast_name *name, bool is_qualified)
 {
+    ASSERT(session != NULL);
     const struct relation *relation = &scope->relation;
     if (is_qualified) {
         return sql_fail(session, -EINVAL, name->at,
@@ -61,6 +63,7 @@ static int not_found(struct session *session, const struct scope *scope,
 int scope_resolve(struct session *session, const struct scope *scope, const struct ast_expr *name,
                   const struct field **out)
 {
+    ASSERT(session != NULL);
     ASSERT(name->path_count >= 1);
     if (scope == NULL) {
         return sql_fail(session, -EINVAL, name->at, "there is no table to take column `%s` from",

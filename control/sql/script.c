@@ -20,6 +20,8 @@ struct plan_holder {
 
 static int create_view(struct session *session, const struct ast_statement *statement)
 {
+    ASSERT(session != NULL);
+    ASSERT(statement != NULL);
     const char *name = statement->name.text;
     if (catalog_table(session, name) != NULL || catalog_view(session, name) != NULL) {
         return statement->if_not_exists
@@ -50,6 +52,8 @@ static int create_view(struct session *session, const struct ast_statement *stat
 
 static int run_statement(struct session *session, const struct ast_statement *statement)
 {
+    ASSERT(session != NULL);
+    ASSERT(statement != NULL);
     switch (statement->kind) {
     case AST_SET:
         return settings_apply(session, &statement->option);
@@ -71,6 +75,7 @@ static int run_statement(struct session *session, const struct ast_statement *st
  * read. */
 static int check_table_settings(struct session *session)
 {
+    ASSERT(session != NULL);
     for (uint32_t i = 0; i < session->table_settings.count; i++) {
         const struct table_setting *setting = session->table_settings.items[i];
         if (setting->used) {
@@ -98,6 +103,8 @@ static int check_table_settings(struct session *session)
 
 static int plan_script(struct session *session, const struct sql_input *input, struct plan *out)
 {
+    ASSERT(session != NULL);
+    ASSERT(out != NULL);
     struct ast_list statements = {0};
     int verdict =
         parse_script(session->memory, input->text, input->bytes, &statements, session->error);
@@ -119,6 +126,7 @@ static int plan_script(struct session *session, const struct sql_input *input, s
 
 static void give_notes(const struct session *session, struct sql_notes *out)
 {
+    ASSERT(session != NULL);
     struct sql_note *notes =
         sql_allocate(session->memory, (session->notes.count + 1) * sizeof(*notes));
     for (uint32_t i = 0; i < session->notes.count; i++) {

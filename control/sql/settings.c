@@ -15,18 +15,23 @@ struct setting {
 
 static int bad_value(struct session *session, const struct ast_option *option, const char *takes)
 {
+    ASSERT(session != NULL);
+    ASSERT(option != NULL);
     return sql_fail(session, -EINVAL, option->value.at, "'%s' takes %s, not '%s'", option->key.text,
                     takes, option->value.text);
 }
 
 static bool is_word(const struct ast_option *option, const char *word)
 {
+    ASSERT(option != NULL);
     ASSERT(word != NULL);
     return strcasecmp(option->value.text, word) == 0;
 }
 
 static int set_time_zone(struct session *session, const struct ast_option *option)
 {
+    ASSERT(session != NULL);
+    ASSERT(option != NULL);
     const char *zone = option->value.text;
     if (zone[0] == 0 || strlen(zone) >= 64) {
         return bad_value(session, option, "a time zone such as UTC or Asia/Kolkata");
@@ -38,6 +43,8 @@ static int set_time_zone(struct session *session, const struct ast_option *optio
 
 static int set_not_null_enforcer(struct session *session, const struct ast_option *option)
 {
+    ASSERT(session != NULL);
+    ASSERT(option != NULL);
     if (!is_word(option, "ERROR") && !is_word(option, "DROP")) {
         return bad_value(session, option, "ERROR or DROP");
     }
@@ -47,6 +54,8 @@ static int set_not_null_enforcer(struct session *session, const struct ast_optio
 
 static int set_length_enforcer(struct session *session, const struct ast_option *option)
 {
+    ASSERT(session != NULL);
+    ASSERT(option != NULL);
     if (is_word(option, "ERROR")) {
         return sql_fail(session, -ENOTSUP, option->value.at, "'%s' = 'ERROR' is not supported yet",
                         option->key.text);
@@ -60,6 +69,8 @@ static int set_length_enforcer(struct session *session, const struct ast_option 
 
 static int set_state_ttl(struct session *session, const struct ast_option *option)
 {
+    ASSERT(session != NULL);
+    ASSERT(option != NULL);
     uint64_t ms = 0;
     if (!sql_duration(option->value.text, &ms)) {
         return bad_value(session, option, "a duration such as 1 d");
@@ -74,6 +85,8 @@ static int set_state_ttl(struct session *session, const struct ast_option *optio
 
 static int set_watermark_interval(struct session *session, const struct ast_option *option)
 {
+    ASSERT(session != NULL);
+    ASSERT(option != NULL);
     if (!sql_duration(option->value.text, &session->settings.watermark_interval_ms)) {
         return bad_value(session, option, "a duration such as 200 ms");
     }
@@ -82,6 +95,8 @@ static int set_watermark_interval(struct session *session, const struct ast_opti
 
 static int set_idle_timeout(struct session *session, const struct ast_option *option)
 {
+    ASSERT(session != NULL);
+    ASSERT(option != NULL);
     if (!sql_duration(option->value.text, &session->settings.idle_timeout_ms)) {
         return bad_value(session, option, "a duration such as 5 s");
     }
@@ -90,6 +105,8 @@ static int set_idle_timeout(struct session *session, const struct ast_option *op
 
 static int set_agg_phase(struct session *session, const struct ast_option *option)
 {
+    ASSERT(session != NULL);
+    ASSERT(option != NULL);
     if (!is_word(option, "AUTO") && !is_word(option, "ONE_PHASE") &&
         !is_word(option, "TWO_PHASE")) {
         return bad_value(session, option, "AUTO, ONE_PHASE or TWO_PHASE");
@@ -100,6 +117,8 @@ static int set_agg_phase(struct session *session, const struct ast_option *optio
 
 static int set_over_emit(struct session *session, const struct ast_option *option)
 {
+    ASSERT(session != NULL);
+    ASSERT(option != NULL);
     if (!is_word(option, "on-arrival") && !is_word(option, "watermark")) {
         return bad_value(session, option, "watermark (as Flink) or on-arrival");
     }
@@ -110,6 +129,8 @@ static int set_over_emit(struct session *session, const struct ast_option *optio
 /* Legacy casts and the like: only Flink's default is what we do. */
 static int set_only_default(struct session *session, const struct ast_option *option)
 {
+    ASSERT(session != NULL);
+    ASSERT(option != NULL);
     if (is_word(option, "false") || is_word(option, "DISABLED") || is_word(option, "streaming") ||
         is_word(option, "default")) {
         return 0;
@@ -120,6 +141,8 @@ static int set_only_default(struct session *session, const struct ast_option *op
 
 static int set_note(struct session *session, const struct ast_option *option)
 {
+    ASSERT(session != NULL);
+    ASSERT(option != NULL);
     sql_note(session, option->key.at, "'%s' has no effect here: answers are the same without it",
              option->key.text);
     return 0;
@@ -172,6 +195,8 @@ static const char *const table_keys[] = {"on-error", "dead-letter-topic"};
 /* penstock.table.NAME.KEY; the name may hold points, the key does not. */
 static int set_table(struct session *session, const struct ast_option *option)
 {
+    ASSERT(session != NULL);
+    ASSERT(option != NULL);
     static const char prefix[] = "penstock.table.";
     const char *name = option->key.text + sizeof(prefix) - 1;
     const char *point = strrchr(name, '.');
@@ -202,6 +227,7 @@ static int set_table(struct session *session, const struct ast_option *option)
 
 struct table_setting *settings_of_table(struct session *session, const char *table, const char *key)
 {
+    ASSERT(session != NULL);
     ASSERT(table != NULL && key != NULL);
     struct table_setting *found = NULL;
     for (uint32_t i = 0; i < session->table_settings.count; i++) {
@@ -216,6 +242,8 @@ struct table_setting *settings_of_table(struct session *session, const char *tab
 
 static int unknown(struct session *session, const struct ast_option *option)
 {
+    ASSERT(session != NULL);
+    ASSERT(option != NULL);
     const char *known[COUNT_OF(settings)];
     for (uint32_t i = 0; i < COUNT_OF(settings); i++) {
         known[i] = settings[i].key;
@@ -235,6 +263,8 @@ static int unknown(struct session *session, const struct ast_option *option)
 
 int settings_apply(struct session *session, const struct ast_option *option)
 {
+    ASSERT(session != NULL);
+    ASSERT(option != NULL);
     ASSERT(option->key.text != NULL);
     if (strncmp(option->key.text, "penstock.table.", 15) == 0) {
         return set_table(session, option);
