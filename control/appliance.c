@@ -265,6 +265,7 @@ static void print_ledger(struct appliance *appliance)
         }
     }
     job_print(box->job, stdout);
+    network_print(box->network, stdout);
     ledger_print(total, stdout);
     const char *path = appliance->config.run.ledger_json;
     FILE *json = path[0] == '\0' ? NULL : fopen(path, "we");

@@ -222,7 +222,9 @@ static void size_parcels(struct job_config *config, uint64_t bytes)
 
 static uint32_t poll_stack(void *context, uint64_t now_ns)
 {
-    return stack_poll(context, now_ns);
+    const struct box_lane *lane = context;
+    const uint32_t work = network_take_over(lane->box->network, lane->queue, now_ns);
+    return work + stack_poll(lane->stack, now_ns);
 }
 
 static uint32_t flush_stack(void *context, uint64_t now_ns)
@@ -294,7 +296,7 @@ static int make_lane(struct box_lane *lane, struct error *error)
     }
     if (lane->stack != NULL) {
         config.before[config.before_count++] =
-            (struct lane_poller){.poll = poll_stack, .context = lane->stack};
+            (struct lane_poller){.poll = poll_stack, .context = lane};
         config.after[config.after_count++] =
             (struct lane_poller){.poll = poll_edges, .context = lane};
         config.after[config.after_count++] =

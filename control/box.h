@@ -40,6 +40,7 @@ struct box_lane {
     bool operate;
     bool transmit;
     struct stack *stack; /* NULL: the lane does not talk to the network */
+    uint32_t queue;      /* of the port, where there is a stack */
     struct mapping *mapping;
     struct arena *arena;
     struct heap *heap;

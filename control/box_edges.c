@@ -158,7 +158,8 @@ int box_make_edges(struct box *box, struct metadata *metadata, struct error *err
         if (!lane->receive && !lane->transmit) {
             continue;
         }
-        lane->stack = network_stack(box->network, queue++);
+        lane->queue = queue++;
+        lane->stack = network_stack(box->network, lane->queue);
         if (lane->receive) {
             status = make_sources(lane, receiver++, metadata, error);
         }

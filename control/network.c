@@ -11,11 +11,16 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "nic/ether.h"
+#include "nic/hand_off.h"
 #include "nic/port_dpdk.h"
+
+#define FRAME_TAIL_BYTES 8 /* a VLAN tag, and a check sequence that a device may leave */
 
 struct network {
     bool has_eal;
     struct port *port;
+    struct hand_off *hand_off; /* NULL with one queue */
     struct stack *stacks[NETWORK_QUEUES_MAX];
     uint32_t stack_count;
 };
@@ -107,6 +112,16 @@ static int open_eal(struct network *network, const struct appliance_config *conf
     return status;
 }
 
+static int open_hand_off(struct network *network, const struct nic_config *nic, struct error *error)
+{
+    if (nic->queue_count == 1) {
+        return 0;
+    }
+    return hand_off_create(nic->queue_count, HAND_OFF_SLOTS_DEFAULT,
+                           nic->mtu_bytes + ETHER_HEADER_BYTES + FRAME_TAIL_BYTES,
+                           &network->hand_off, error);
+}
+
 static int open_stacks(struct network *network, const struct nic_config *nic, uint64_t now_ns,
                        struct error *error)
 {
@@ -117,6 +132,10 @@ static int open_stacks(struct network *network, const struct nic_config *nic, ui
             .queue = (uint16_t)i,
             .now_ns = now_ns,
         };
+        if (network->hand_off != NULL) {
+            options.hand_off = hand_off_push;
+            options.hand_off_context = hand_off_lane(network->hand_off, (uint16_t)i);
+        }
         if (getrandom(options.secret, sizeof(options.secret), 0) != sizeof(options.secret)) {
             return error_set(error, -EIO, "no random bytes: %s", strerror(errno));
         }
@@ -147,6 +166,9 @@ int network_open(const struct appliance_config *config, uint32_t queue_count, ui
         status = port_create(&nic, &network->port, error);
     }
     if (status == 0) {
+        status = open_hand_off(network, &nic, error);
+    }
+    if (status == 0) {
         status = open_stacks(network, &nic, now_ns, error);
     }
     return status;
@@ -160,6 +182,7 @@ void network_close(struct network *network)
     for (uint32_t i = 0; i < network->stack_count; i++) {
         stack_destroy(network->stacks[i]);
     }
+    hand_off_destroy(network->hand_off);
     port_destroy(network->port);
     if (network->has_eal) {
         port_eal_fini();
@@ -171,6 +194,48 @@ struct stack *network_stack(struct network *network, uint32_t queue)
 {
     ASSERT(queue < network->stack_count);
     return network->stacks[queue];
+}
+
+uint32_t network_take_over(struct network *network, uint32_t queue, uint64_t now_ns)
+{
+    ASSERT(queue < network->stack_count);
+    if (network->hand_off == NULL) {
+        return 0;
+    }
+    return hand_off_poll(hand_off_lane(network->hand_off, (uint16_t)queue), network->stacks[queue],
+                         now_ns);
+}
+
+static void print_counter(const char *name, uint64_t value, uint32_t *printed, FILE *into)
+{
+    if (value != 0) {
+        fprintf(into, "%s %s %lu", *printed % 4 == 0 ? "\nnetwork " : ",", name,
+                (unsigned long)value);
+        (*printed)++;
+    }
+}
+
+void network_print(const struct network *network, FILE *into)
+{
+    size_t count = 0;
+    const struct stack_counter_name *names = stack_counter_names(&count);
+    uint32_t printed = 0;
+    uint64_t dropped = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t sum = 0;
+        for (uint32_t queue = 0; queue < network->stack_count; queue++) {
+            const struct stack_counters *counters = stack_counters_get(network->stacks[queue]);
+            sum += ((const uint64_t *)(const void *)counters)[i];
+        }
+        print_counter(names[i].name, sum, &printed, into);
+    }
+    for (uint32_t queue = 0; network->hand_off != NULL && queue < network->stack_count; queue++) {
+        const struct hand_off_counters *counters =
+            hand_off_counters_get(hand_off_lane(network->hand_off, (uint16_t)queue));
+        dropped += counters->drop_full + counters->drop_length;
+    }
+    print_counter("hand_off_drops", dropped, &printed, into);
+    fputs("\n\n", into);
 }
 
 struct stream *network_connect(void *stack, uint32_t ip4, uint16_t port, uint64_t now_ns)

@@ -4,6 +4,8 @@
  * run; a stack then belongs to its lane. Control thread only, but for network_connect. */
 #pragma once
 
+#include <stdio.h>
+
 #include "base.h"
 #include "control/config.h"
 #include "dataplane/kafka/client.h"
@@ -26,6 +28,14 @@ void network_close(struct network *network);
 /* The stack of a queue.
  * returns  borrowed; used by the queue's lane only */
 struct stack *network_stack(struct network *network, uint32_t queue);
+
+/* Feeds the queue's stack what other queues received for it; a lane does this before stack_poll.
+ * returns  frames fed
+ * threads  the queue's lane only */
+uint32_t network_take_over(struct network *network, uint32_t queue, uint64_t now_ns);
+
+/* Prints every counter of the stacks that is not zero, summed over the queues. */
+void network_print(const struct network *network, FILE *into);
 
 /* Fills in the settings of a Kafka client: addresses, sizes and times of the appliance file.
  * servers  the script's properties.bootstrap.servers; the file's kafka.bootstrap goes before it
