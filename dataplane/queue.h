@@ -4,7 +4,8 @@
  * parcel of every pool, so that a push never fails; how much may wait is decided before rows are
  * made (job.h, admission), not here.
  *
- * A watermark behind a watermark replaces it: nothing came in between. */
+ * A watermark behind a watermark replaces it: nothing came in between. The last of all does not:
+ * Flink's windows in a shifted time zone answer by the one in front of it. */
 #pragma once
 
 #include "base.h"
@@ -48,7 +49,8 @@ static inline struct item queue_peek(const struct queue *queue)
  * threads  owning lane only */
 static inline void queue_push(struct queue *queue, struct item item)
 {
-    if (!queue_is_empty(queue) && item_kind(item) == PARCEL_WATERMARK) {
+    if (!queue_is_empty(queue) && item_kind(item) == PARCEL_WATERMARK &&
+        item.value != WATERMARK_MAX) {
         struct item *last = &queue->items[(queue->tail - 1) & (queue->capacity - 1)];
         if (item_kind(*last) == PARCEL_WATERMARK) {
             last->value = item.value;

@@ -10,6 +10,9 @@
  *  4. Flink's default plan gathers rows in a first phase that hands them on when the watermark
  *     reaches 1970 or later. Windows that are over by the watermark before that are lost; windows
  *     before 1970 come out only if they are still open then.
+ *  5. In a time zone that phase hands on by UTC's clock, not by the zone's: rows that it holds
+ * while their window fires are lost too. There the phase is built as it is, with a table of its
+ * own; elsewhere its ends of panes and the windows' ends agree and it can be left out.
  *
  * Timers fire in the order of time and then of first arrival, so the output's order is fixed. */
 #include <errno.h>
@@ -40,6 +43,8 @@ struct window {
     struct accumulator_set *set;
     uint8_t *merged; /* a state that lives inside of one call */
     struct table *panes;
+    struct table *gathered; /* panes of the first phase (5); NULL: there is none */
+    int64_t hand_on_ms;     /* the watermark at which it hands on */
     struct timers *timers;
     uint8_t *due_key;   /* slice end and key of the timer in work */
     uint8_t *other_key; /* the same with another end */
@@ -54,6 +59,7 @@ static void window_close(struct operator* base)
     struct window *self = (struct window *)base;
     timers_destroy(self->timers);
     table_destroy(self->panes);
+    table_destroy(self->gathered);
     accumulators_destroy(self->set);
     keyer_destroy(self->keyer);
     window_spec_fini(&self->spec);
@@ -89,13 +95,18 @@ static int state_create(struct window *self, struct error *error)
     }
     char name[OPERATOR_NAME_BYTES];
     struct table_head heads[ACCUMULATOR_HEADS_MAX];
-    const struct table_config table = {
+    struct table_config table = {
         .name = state_name(name, "window", self->node),
         .value_bytes = accumulators_bytes(self->set),
         .heads = heads,
         .head_count = accumulators_heads(self->set, heads),
     };
     result = table_create(self->context->heap, &table, &self->panes, error);
+    if (result == 0 && self->spec.zone != NULL && !self->handed_on) {
+        self->handed_on = true;
+        table.name = state_name(name, "window.first", self->node);
+        result = table_create(self->context->heap, &table, &self->gathered, error);
+    }
     if (result == 0) {
         result = timers_create(self->context->heap, state_name(name, "window.due", self->node),
                                &self->timers, error);
@@ -179,14 +190,15 @@ static struct pane *pane_of(const struct accumulator_state *state)
     return (struct pane *)(void *)state->value;
 }
 
-/* Finds or makes a pane; value is NULL when the arena is full. */
-static struct accumulator_state pane_take(struct window *self, uint64_t hash, struct span key)
+/* Finds or makes a pane in a table; value is NULL when the arena is full. */
+static struct accumulator_state pane_take(struct window *self, struct table *table, uint64_t hash,
+                                          struct span key)
 {
     bool created = false;
     struct accumulator_state state = {
         .heap = self->context->heap,
-        .value = table_insert(self->panes, hash, key, &created),
-        .shard = table_shard(self->panes, hash),
+        .value = table_insert(table, hash, key, &created),
+        .shard = table_shard(table, hash),
     };
     if (created && state.value != NULL) {
         accumulators_init(self->set, &state);
@@ -214,7 +226,7 @@ static bool timer_ensure(struct window *self, struct span key, int64_t end_ms)
 {
     const struct span pane = key_end(key) == end_ms ? key : key_with_end(self, key, end_ms);
     const uint64_t hash = hash_bytes(pane);
-    const struct accumulator_state state = pane_take(self, hash, pane);
+    const struct accumulator_state state = pane_take(self, self->panes, hash, pane);
     if (state.value == NULL) {
         return false;
     }
@@ -225,32 +237,46 @@ static bool timer_ensure(struct window *self, struct span key, int64_t end_ms)
     return timers_set(self->timers, state.shard, window_fire_ms(&self->spec, end_ms), pane, NULL);
 }
 
+/* Rule 1: the first window of a slice that is not over; false when there is none, because the slice
+ * is late or lies in a gap between windows. */
+static bool first_open(const struct window *self, int64_t slice_end, int64_t *end_ms)
+{
+    const bool alone = is_cascaded(self);
+    const int64_t last_end = alone ? slice_end : window_last_end(&self->spec, slice_end);
+    *end_ms = alone ? slice_end : window_first_end(&self->spec, slice_end);
+    while (*end_ms <= last_end && is_over(self, *end_ms)) {
+        *end_ms += self->spec.plan.slide_ms;
+    }
+    return *end_ms <= last_end;
+}
+
+static bool pane_add(struct window *self, const struct accumulator_state *state,
+                     const struct row *row)
+{
+    struct pane *pane = pane_of(state);
+    const bool adds = row->kind == ROW_INSERT || row->kind == ROW_UPDATE_AFTER;
+    pane->rows += adds ? 1 : -1;
+    pane->arrival_ns = row->arrival_ns > pane->arrival_ns ? row->arrival_ns : pane->arrival_ns;
+    return adds ? accumulators_add(self->set, state, row)
+                : accumulators_retract(self->set, state, row);
+}
+
 static enum operator_verdict window_row(struct window *self, const struct row *row, uint64_t hash,
                                         struct span key)
 {
     const int64_t slice_end = key_end(key);
-    const int64_t last_end =
-        is_cascaded(self) ? slice_end : window_last_end(&self->spec, slice_end);
-    int64_t first_end = is_cascaded(self) ? slice_end : window_first_end(&self->spec, slice_end);
-    while (first_end <= last_end && is_over(self, first_end)) {
-        first_end += self->spec.plan.slide_ms;
-    }
-    if (first_end > last_end) { /* late (1), or in a gap between windows */
+    int64_t open_end = slice_end;
+    if (self->gathered == NULL && !first_open(self, slice_end, &open_end)) {
         self->context->counters[OPERATOR_LATE_ROWS]++;
         return OPERATOR_DONE;
     }
-    const struct accumulator_state state = pane_take(self, hash, key);
-    if (state.value == NULL) {
+    struct table *table = self->gathered == NULL ? self->panes : self->gathered;
+    const struct accumulator_state state = pane_take(self, table, hash, key);
+    if (state.value == NULL || !pane_add(self, &state, row)) {
         return operator_fail_full(self->context);
     }
-    struct pane *pane = pane_of(&state);
-    const bool adds = row->kind == ROW_INSERT || row->kind == ROW_UPDATE_AFTER;
-    pane->rows += adds ? 1 : -1;
-    pane->arrival_ns = row->arrival_ns > pane->arrival_ns ? row->arrival_ns : pane->arrival_ns;
-    const bool has_timer = first_end == slice_end && pane->has_timer != 0;
-    if (!(adds ? accumulators_add(self->set, &state, row)
-               : accumulators_retract(self->set, &state, row)) ||
-        (!has_timer && !timer_ensure(self, key, first_end))) {
+    const bool has_timer = open_end == slice_end && pane_of(&state)->has_timer != 0;
+    if (self->gathered == NULL && !has_timer && !timer_ensure(self, key, open_end)) {
         return operator_fail_full(self->context);
     }
     return OPERATOR_DONE;
@@ -340,6 +366,74 @@ static bool window_emit(struct window *self, const struct accumulator_state *sta
     return true;
 }
 
+static void pane_sum(const struct accumulator_state *into, const struct accumulator_state *from)
+{
+    struct pane *pane = pane_of(into);
+    const struct pane *other = pane_of(from);
+    pane->rows += other->rows;
+    pane->arrival_ns = other->arrival_ns > pane->arrival_ns ? other->arrival_ns : pane->arrival_ns;
+}
+
+/* Hands one pane of the first phase on; what is late by the watermark so far is lost. */
+static bool gathered_merge(struct window *self, const struct accumulator_state *from,
+                           struct span key)
+{
+    int64_t open_end;
+    if (!first_open(self, key_end(key), &open_end)) {
+        self->context->counters[OPERATOR_LATE_ROWS] += (uint64_t)pane_of(from)->rows;
+        return true;
+    }
+    const struct accumulator_state state = pane_take(self, self->panes, hash_bytes(key), key);
+    if (state.value == NULL || !accumulators_merge(self->set, &state, from)) {
+        return false;
+    }
+    pane_sum(&state, from);
+    return timer_ensure(self, key, open_end);
+}
+
+/* What a scan over the first phase carries along. */
+struct hand_on {
+    struct window *window;
+    bool is_full;
+};
+
+static enum table_visit gathered_visit(void *context, const struct table_entry *entry)
+{
+    struct hand_on *hand_on = context;
+    struct window *self = hand_on->window;
+    struct span key = entry->key;
+    if (entry->key_blob != 0) {
+        key.bytes = heap_blob_bytes(self->context->heap, entry->key_blob);
+        ASSERT(key.bytes <= WINDOW_KEY_BYTES);
+        heap_blob_read(self->context->heap, entry->key_blob, 0, (uint32_t)key.bytes, self->due_key);
+        key.data = self->due_key;
+    }
+    const struct accumulator_state from = {
+        .heap = self->context->heap,
+        .value = table_entry_write(self->gathered, entry),
+        .shard = entry->shard,
+    };
+    if (hand_on->is_full || !gathered_merge(self, &from, key)) {
+        hand_on->is_full = true;
+        return TABLE_STOP;
+    }
+    accumulators_clear(self->set, &from);
+    return TABLE_REMOVE;
+}
+
+/* Rule 5. The watermark so far still holds, as in Flink, where rows travel in front of the new one.
+ * returns  false when the arena is full */
+static bool gathered_hand_on(struct window *self, int64_t watermark_ms)
+{
+    ASSERT(watermark_ms >= self->hand_on_ms);
+    struct hand_on hand_on = {.window = self};
+    struct table_cursor cursor = {0};
+    while (!hand_on.is_full && table_scan(self->gathered, &cursor, gathered_visit, &hand_on)) {
+    }
+    self->hand_on_ms = window_hand_on_ms(&self->spec, watermark_ms);
+    return !hand_on.is_full;
+}
+
 /* Merges one pane of the window into the merged state, if it is there. */
 static bool pane_merge(struct window *self, const struct accumulator_state *merged, struct span key,
                        int64_t end_ms)
@@ -355,11 +449,7 @@ static bool pane_merge(struct window *self, const struct accumulator_state *merg
     if (from.value == NULL) {
         return true;
     }
-    const struct pane *source = pane_of(&from);
-    struct pane *into = pane_of(merged);
-    into->rows += source->rows;
-    into->arrival_ns =
-        source->arrival_ns > into->arrival_ns ? source->arrival_ns : into->arrival_ns;
+    pane_sum(merged, &from);
     return accumulators_merge(self->set, merged, &from);
 }
 
@@ -459,6 +549,10 @@ static enum operator_verdict window_advance(struct operator* base, int64_t water
             self->handed_on = true;
             self->lost_until_ms = self->watermark_ms;
         }
+    }
+    if (self->gathered != NULL && watermark_ms >= self->hand_on_ms &&
+        !gathered_hand_on(self, watermark_ms)) {
+        return operator_fail_full(self->context);
     }
     self->watermark_ms = watermark_ms;
     const struct span_mut scratch = {.data = self->due_key, .bytes = WINDOW_KEY_BYTES};

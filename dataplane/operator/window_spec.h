@@ -10,8 +10,10 @@
 
 struct window_spec {
     struct plan_window_spec plan;
-    int64_t pane_ms;   /* width of a slice: CUMULATE's step, HOP's greatest common divisor */
-    struct zone *zone; /* NULL: times are used as they are */
+    int64_t pane_ms;       /* width of a slice: CUMULATE's step, HOP's greatest common divisor */
+    struct zone *zone;     /* NULL: times are used as they are */
+    bool zone_changes;     /* the zone's clock still changes over the year */
+    int64_t hand_on_by_ms; /* the grid of window_hand_on_ms */
 };
 
 /* Prepares a spec.
@@ -102,6 +104,12 @@ static inline int64_t window_fire_ms(const struct window_spec *spec, int64_t end
     const int64_t behind = zone_utc(spec->zone, end_ms - 1 + hour_ms);
     return behind - first > hour_ms ? first + hour_ms : first;
 }
+
+/* When Flink's first phase hands its rows on next, after it has seen a watermark: at the end of the
+ * pane that holds the watermark, which in a zone without clock changes is one of UTC's.
+ * threads  any
+ * source   Flink's TimeWindowUtil.getNextTriggerWatermark */
+int64_t window_hand_on_ms(const struct window_spec *spec, int64_t watermark_ms);
 
 /* window_time as an instant.
  * threads  any */

@@ -355,7 +355,7 @@ static void test_on_event_watermark_follows_each_row_that_moves_it(void **state)
     batch->ended = true;
     start(&f);
     turns(&f, 3);
-    assert_string_equal(f.log, " 1@10000 w10000 2@9500 3@12001 wMAX");
+    assert_string_equal(f.log, " 1@10000 w10000 2@9500 3@12001 w12001 wMAX");
     assert_int_equal(job_lane_state(f.job, 0), JOB_ENDED);
     end(&f);
 }
@@ -385,7 +385,7 @@ static void test_partitions_minimum_waits_for_all_but_the_ended_ones(void **stat
     batch->ended = true;
     start(&f);
     turns(&f, 6);
-    assert_string_equal(f.log, " 1@10000 2@20000 3@5000 w5000 4@30000 w20000 5@25000 wMAX");
+    assert_string_equal(f.log, " 1@10000 2@20000 3@5000 w5000 4@30000 w20000 5@25000 w25000 wMAX");
     end(&f);
 }
 
@@ -531,7 +531,7 @@ static void test_computed_columns_are_picked_into_the_row(void **state)
     batch->ended = true;
     start(&f);
     turns(&f, 2);
-    assert_string_equal(f.log, " 101@10000 w10000 102@20000 wMAX");
+    assert_string_equal(f.log, " 101@10000 w10000 102@20000 w20000 wMAX");
     end(&f);
 }
 
@@ -587,7 +587,7 @@ static void test_bad_record_when_policy_is_skip_then_is_counted(void **state)
     script_bad_record(&f, 5);
     start(&f);
     turns(&f, 3);
-    assert_string_equal(f.log, " 1@10000 w10000 3@20000 wMAX");
+    assert_string_equal(f.log, " 1@10000 w10000 3@20000 w20000 wMAX");
     const struct table_source_counters *counters =
         table_source_counters(job_stage(f.job, 0, 0)->source);
     assert_int_equal(counters->bad, 1);
@@ -607,7 +607,7 @@ static void test_bad_record_goes_to_the_dead_letter_topic_with_its_place(void **
         script_bad_record(&f, 5);
         start(&f);
         turns(&f, 12);
-        assert_string_equal(f.log, " 1@10000 w10000 3@20000 wMAX");
+        assert_string_equal(f.log, " 1@10000 w10000 3@20000 w20000 wMAX");
         assert_int_equal(table_source_counters(job_stage(f.job, 0, 0)->source)->dead_letters, 1);
         const char *expected = "[9 {\"k\":1,|penstock.topic=payments|penstock.partition=5|"
                                "penstock.offset=71|penstock.reason=";

@@ -410,6 +410,46 @@ static void test_windows_follow_the_wall_clock_when_the_zone_has_one(void **cont
     harness_destroy(harness);
 }
 
+/* The case watermark-epoch-column: the first phase hands on at midnight UTC, so a row that comes
+ * behind it waits there while its window fires at midnight in Kolkata. */
+static void test_rows_are_lost_when_the_first_phase_holds_them_in_a_shifted_zone(void **context)
+{
+    static const int64_t times[] = {1767205799999, 1767205800000, 1767292199999,
+                                    1767292200000, 1767292195500, 0,
+                                    1767295800000};
+    static const char *const ids[] = {"1", "2", "3", "4", "5", "6", "7"};
+    const struct aggregate_call calls[] = {list_keys()};
+    struct setup setup = {
+        .spec = {.kind = PLAN_WINDOW_TUMBLE,
+                 .size_ms = 24 * HOUR,
+                 .slide_ms = 24 * HOUR,
+                 .local_clock = true,
+                 .time_zone = "Asia/Kolkata"},
+        .calls = calls,
+        .call_count = 1,
+    };
+    struct harness *harness = window_create(&setup);
+    int64_t watermark = INT64_MIN;
+    for (uint32_t i = 0; i < COUNT_OF(times); i++) {
+        feed(harness, ids[i], 1, times[i], 5000, &watermark);
+    }
+    finish(harness);
+    EXPECT(harness, "+I('1', 1767139200000, 1767225600000)",
+           "+I('2,3', 1767225600000, 1767312000000)", "+I('4,7', 1767312000000, 1767398400000)");
+    assert_int_equal(2, harness->counters[OPERATOR_LATE_ROWS]);
+    harness_destroy(harness);
+    setup.keeps_before_epoch = true;
+    harness = window_create(&setup);
+    watermark = INT64_MIN;
+    for (uint32_t i = 0; i < COUNT_OF(times); i++) {
+        feed(harness, ids[i], 1, times[i], 5000, &watermark);
+    }
+    finish(harness);
+    EXPECT(harness, "+I('1', 1767139200000, 1767225600000)",
+           "+I('2,3,5', 1767225600000, 1767312000000)", "+I('4,7', 1767312000000, 1767398400000)");
+    harness_destroy(harness);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -423,6 +463,7 @@ int main(void)
         cmocka_unit_test(test_cascaded_rows_count_when_the_window_they_bring_is_open),
         cmocka_unit_test(test_windows_are_not_sent_when_their_rows_were_taken_back),
         cmocka_unit_test(test_the_job_fails_when_a_row_has_no_time),
+        cmocka_unit_test(test_rows_are_lost_when_the_first_phase_holds_them_in_a_shifted_zone),
         cmocka_unit_test(test_windows_follow_the_wall_clock_when_the_zone_has_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
