@@ -87,27 +87,90 @@ static void clear_box(struct appliance *appliance)
     ASSERT(appliance->box.lane_count == 0);
 }
 
+/* A topic is the script's matter, a broker that does not answer is the appliance file's. */
+static int check_topic(struct appliance *appliance, const struct plan_node *node, const char *topic)
+{
+    uint32_t partitions = 0;
+    struct error *error = &appliance->error;
+    if (topic == NULL) {
+        return 0;
+    }
+    const int status = metadata_topic(appliance->metadata, topic, &partitions, error);
+    if (status == -ETIMEDOUT) {
+        (void)snprintf(error->place, sizeof(error->place), "kafka.control_bootstrap");
+    } else if (status != 0) {
+        (void)snprintf(error->place, sizeof(error->place), "%s", appliance->script_path);
+        error->line = node->line;
+        error->column = node->column_in_line;
+    }
+    return status;
+}
+
 /* Every topic that is read or written must exist. */
 static int check_topics(struct appliance *appliance)
 {
     const struct plan *plan = appliance->script.plan;
-    uint32_t partitions = 0;
-    for (uint32_t i = 0; i < plan->node_count; i++) {
+    int status = 0;
+    for (uint32_t i = 0; i < plan->node_count && status == 0; i++) {
         const struct plan_node *node = plan->nodes[i];
-        for (uint32_t t = 0; node->operator== PLAN_SOURCE && t<node->source.topic_count; t++) {
-            if (metadata_topic(appliance->metadata, node->source.topics[t], &partitions,
-                               &appliance->error) != 0) {
-                appliance->error.line = node->line;
-                appliance->error.column = node->column_in_line;
-                return -1;
-            }
+        if (node->operator== PLAN_SINK) {
+            status = check_topic(appliance, node, node->sink.topic);
+        } else if (node->operator== PLAN_SOURCE) {
+            status = check_topic(appliance, node, node->source.dead_letter_topic);
+        }
+        for (uint32_t t = 0;
+             node->operator== PLAN_SOURCE && t<node->source.topic_count && status == 0; t++) {
+            status = check_topic(appliance, node, node->source.topics[t]);
         }
     }
-    for (uint32_t i = 0; i < appliance->box.topic_count; i++) {
-        if (metadata_topic(appliance->metadata, appliance->box.topics[i], &partitions,
-                           &appliance->error) != 0) {
-            return -1;
-        }
+    return status;
+}
+
+static int check_network(struct appliance *appliance, bool resolves)
+{
+    const int status =
+        network_check(&appliance->config, appliance->script.plan, resolves, &appliance->error);
+    return status == 0 ? 0 : fail(appliance, EXIT_USAGE);
+}
+
+/* Without asking the resolver: what runs elsewhere can be checked here. */
+static int check_addresses(struct appliance *appliance)
+{
+    return check_network(appliance, false);
+}
+
+static int find_addresses(struct appliance *appliance)
+{
+    return check_network(appliance, true);
+}
+
+/* A ledger that cannot be written is better known before the run than after. */
+static int check_ledger_file(struct appliance *appliance)
+{
+    const char *path = appliance->config.run.ledger_json;
+    FILE *file = path[0] == '\0' ? NULL : fopen(path, "ae");
+    if (path[0] != '\0' && file == NULL) {
+        (void)snprintf(appliance->error.place, sizeof(appliance->error.place), "run.ledger_json");
+        (void)error_set(&appliance->error, -errno, "cannot write %s: %s", path, strerror(errno));
+        return fail(appliance, EXIT_USAGE);
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return 0;
+}
+
+/* Threads that are made from here on inherit the core; lanes then take their own. */
+static int take_control_core(struct appliance *appliance)
+{
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    CPU_SET(appliance->config.cores.control, &cores);
+    if (sched_setaffinity(0, sizeof(cores), &cores) != 0) {
+        (void)snprintf(appliance->error.place, sizeof(appliance->error.place), "cores.control");
+        (void)error_set(&appliance->error, -errno, "core %u cannot be used by this process: %s",
+                        appliance->config.cores.control, strerror(errno));
+        return fail(appliance, EXIT_USAGE);
     }
     return 0;
 }
@@ -180,11 +243,16 @@ static void close_network(struct appliance *appliance)
 
 static int make_job(struct appliance *appliance)
 {
-    if (box_make_edges(&appliance->box, appliance->metadata, &appliance->error) != 0 ||
-        box_make_job(&appliance->box, &appliance->error) != 0) {
+    struct error *error = &appliance->error;
+    if (box_make_edges(&appliance->box, appliance->metadata, error) != 0) {
         return fail(appliance, EXIT_USAGE);
     }
-    return 0;
+    const int status = box_make_job(&appliance->box, error);
+    if (status == -ENOMEM) {
+        /* State was mapped before: what is left to be had is the parcels. */
+        (void)snprintf(error->place, sizeof(error->place), "memory.parcels_mib");
+    }
+    return status == 0 ? 0 : fail(appliance, EXIT_USAGE);
 }
 
 static int open_positions(struct appliance *appliance)
@@ -226,6 +294,9 @@ static const struct step steps[] = {
     {"appliance file", load_config, unload_config},
     {"script", load_script, unload_script},
     {"lanes", lay_box, clear_box},
+    {"addresses", find_addresses, NULL},
+    {"ledger file", check_ledger_file, NULL},
+    {"control core", take_control_core, NULL},
     {"topics", open_metadata, close_metadata},
     {"memory", make_memory, NULL},
     {"network", open_network, close_network},
@@ -471,6 +542,7 @@ int check_command(int argc, char **argv)
         {"appliance file", load_config, unload_config},
         {"script", load_script, unload_script},
         {"lanes", lay_box, clear_box},
+        {"addresses", check_addresses, NULL},
     };
     struct appliance *appliance = calloc(1, sizeof(*appliance));
     if (appliance == NULL) {
@@ -491,7 +563,9 @@ int check_command(int argc, char **argv)
     }
     const int code = appliance->exit_code;
     for (size_t i = done < COUNT_OF(checked) ? done + 1 : done; i-- > 0;) {
-        checked[i].fini(appliance);
+        if (checked[i].fini != NULL) {
+            checked[i].fini(appliance);
+        }
     }
     free(appliance);
     return code;

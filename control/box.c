@@ -260,6 +260,32 @@ static void tell(struct box_lane *lane, struct kafka_client *client)
     }
 }
 
+static bool has_heard(const struct kafka_client *client)
+{
+    return client == NULL || kafka_client_counters(client)->metadata_refreshes != 0;
+}
+
+/* A broker that goes away is waited for; one that was never there is a mistake to be told. */
+static void await_brokers(struct box_lane *lane, uint64_t now_ns)
+{
+    const uint64_t limit_ms = lane->box->config->kafka.start_timeout_ms;
+    struct error reason = {.place = "kafka.start_timeout_ms"};
+    bool all = has_heard(lane->writer);
+    for (uint32_t i = 0; i < lane->source_count; i++) {
+        all = all && has_heard(lane->sources[i].client);
+    }
+    lane->has_brokers = all;
+    lane->first_poll_ns = lane->first_poll_ns == 0 ? now_ns : lane->first_poll_ns;
+    if (all || now_ns - lane->first_poll_ns < limit_ms * (NANOSECONDS_PER_S / 1000)) {
+        return;
+    }
+    (void)error_set(&reason, -ETIMEDOUT,
+                    "no broker has answered the lane on core %u within %llu ms: is the broker up, "
+                    "are kafka.addresses, nic.address and the cable right?",
+                    lane->core, (unsigned long long)limit_ms);
+    lane_fail(lane->lane, &reason);
+}
+
 /* Gives long blocks of released state back, a few steps a turn. */
 static uint32_t poll_heap(void *context, uint64_t now_ns)
 {
@@ -277,6 +303,9 @@ static uint32_t poll_edges(void *context, uint64_t now_ns)
     }
     for (uint32_t i = 0; i < lane->source_count; i++) {
         tell(lane, lane->sources[i].client);
+    }
+    if (!lane->has_brokers) {
+        await_brokers(lane, now_ns);
     }
     return work;
 }

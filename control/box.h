@@ -50,6 +50,8 @@ struct box_lane {
     struct sink_kafka *sink;
     struct record_sink *printer;
     struct news *news;
+    uint64_t first_poll_ns; /* 0: not yet polled */
+    bool has_brokers;       /* each client has heard from its cluster once */
     struct lane *lane;
     pthread_t thread;
     bool is_running; /* the thread was started */

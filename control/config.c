@@ -23,6 +23,9 @@ enum key_type {
     KEY_IDLE,
 };
 
+/* Flow collections in flow collections: libyaml takes quadratic time over them. */
+#define NESTING_MAX 64
+
 struct config_key {
     const char *section;
     const char *key;
@@ -51,7 +54,7 @@ static const struct config_key config_keys[] = {
      "Keep state, parcels and packets in hugepages. false is for development only."},
     {"memory", "state_mib", AT(memory.state_mib), KEY_NUMBER, 1, UINT64_C(1) << 24, "256",
      "State of one operate lane, MiB; reserved and touched at start."},
-    {"memory", "parcels_mib", AT(memory.parcels_mib), KEY_NUMBER, 1, UINT64_C(1) << 20, "32",
+    {"memory", "parcels_mib", AT(memory.parcels_mib), KEY_NUMBER, 1, 4096, "32",
      "Parcels of one lane, MiB."},
     {"memory", "packets_mib", AT(memory.packets_mib), KEY_NUMBER, 16, UINT64_C(1) << 20, "128",
      "DPDK's own memory when hugepages is false, MiB."},
@@ -61,11 +64,12 @@ static const struct config_key config_keys[] = {
      "The box's own IPv4 address and prefix length."},
     {"nic", "gateway", AT(nic.gateway), KEY_TEXT, 0, 0, "",
      "IPv4 address of the gateway for brokers outside of the prefix."},
-    {"nic", "mtu", AT(nic.mtu), KEY_NUMBER, 576, 9600, "1500", "Largest IP packet, bytes."},
+    {"nic", "mtu", AT(nic.mtu), KEY_NUMBER, 576, 9000, "1500", "Largest IP packet, bytes."},
     {"nic", "connection_receive_kib", AT(nic.connection_receive_kib), KEY_NUMBER, 64,
-     UINT64_C(1) << 20, "4096", "Receive buffer of one connection, KiB; holds a whole response."},
+     UINT64_C(1) << 20, "4096",
+     "Receive buffer of one connection, KiB, a power of two; holds a whole response."},
     {"nic", "connection_send_kib", AT(nic.connection_send_kib), KEY_NUMBER, 64, UINT64_C(1) << 20,
-     "2048", "Send buffer of one connection, KiB; holds a whole request."},
+     "2048", "Send buffer of one connection, KiB, a power of two; holds a whole request."},
     {"nic", "eal", AT(nic.eal), KEY_LIST, 0, 0, "[]", "More arguments for DPDK's EAL."},
     {"kafka", "bootstrap", AT(kafka.bootstrap), KEY_LIST, 0, 0, "[]",
      "Brokers (host:port) in place of the script's properties.bootstrap.servers."},
@@ -75,14 +79,16 @@ static const struct config_key config_keys[] = {
      "Brokers as librdkafka reaches them through the kernel; empty: no group commits."},
     {"kafka", "client_id", AT(kafka.client_id), KEY_TEXT, 0, 0, "penstock",
      "client.id of every request."},
-    {"kafka", "fetch_max_kib", AT(kafka.fetch_max_kib), KEY_NUMBER, 16, UINT64_C(1) << 20, "1024",
+    {"kafka", "fetch_max_kib", AT(kafka.fetch_max_kib), KEY_NUMBER, 16, 32768, "1024",
      "Largest Fetch response asked for, KiB; one record batch may exceed it."},
-    {"kafka", "fetch_wait_ms", AT(kafka.fetch_wait_ms), KEY_NUMBER, 1, 300000, "5000",
+    {"kafka", "fetch_wait_ms", AT(kafka.fetch_wait_ms), KEY_NUMBER, 1, 60000, "5000",
      "How long a broker may hold an empty Fetch, ms; data always wakes it."},
     {"kafka", "request_timeout_ms", AT(kafka.request_timeout_ms), KEY_NUMBER, 100, 600000, "10000",
      "How long an answer may take beyond that before the connection is given up, ms."},
-    {"kafka", "produce_batch_kib", AT(kafka.produce_batch_kib), KEY_NUMBER, 4, UINT64_C(1) << 16,
-     "256", "Largest record batch written, KiB."},
+    {"kafka", "start_timeout_ms", AT(kafka.start_timeout_ms), KEY_NUMBER, 100, 3600000, "30000",
+     "How long the first answer of a broker may take after the start before the run fails, ms."},
+    {"kafka", "produce_batch_kib", AT(kafka.produce_batch_kib), KEY_NUMBER, 4, 16384, "256",
+     "Largest record batch written, KiB."},
     {"kafka", "produce_lz4", AT(kafka.produce_lz4), KEY_BOOL, 0, 0, "false",
      "Compress written batches with lz4."},
     {"kafka", "commit_interval_ms", AT(kafka.commit_interval_ms), KEY_NUMBER, 10, 3600000, "1000",
@@ -276,6 +282,20 @@ static int fail_at(struct error *error, const char *name, const yaml_node_t *nod
     return -EINVAL;
 }
 
+/* Finds a key that stands before a pair in the same mapping too: YAML forbids it, libyaml takes it,
+ * and one of both values would be lost in silence. */
+static bool is_given_twice(yaml_document_t *document, const yaml_node_t *mapping,
+                           const yaml_node_pair_t *pair, const char *text)
+{
+    for (const yaml_node_pair_t *other = mapping->data.mapping.pairs.start; other < pair; other++) {
+        const yaml_node_t *key = yaml_document_get_node(document, other->key);
+        if (key->type == YAML_SCALAR_NODE && strcmp(scalar_text(key), text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Lists the names that could have been meant, for an unknown section (section NULL) or key. */
 static void list_names(const char *section, char *into, size_t bytes)
 {
@@ -314,6 +334,10 @@ static int read_section(struct appliance_config *config, yaml_document_t *docume
             list_names(section, names, sizeof(names));
             return error_set(error, -EINVAL, "unknown key %s.%s; known: %s", section, text, names);
         }
+        if (is_given_twice(document, node, pair, text)) {
+            (void)fail_at(error, place->name, key);
+            return error_set(error, -EINVAL, "%s.%s is given twice; keep one", section, text);
+        }
         const int status = read_value(config, document, value, place, error);
         if (status != 0) {
             return status;
@@ -344,6 +368,10 @@ static int read_document(struct appliance_config *config, yaml_document_t *docum
             (void)fail_at(error, name, key);
             list_names(NULL, names, sizeof(names));
             return error_set(error, -EINVAL, "unknown section %s; known: %s", section, names);
+        }
+        if (is_given_twice(document, root, pair, section)) {
+            (void)fail_at(error, name, key);
+            return error_set(error, -EINVAL, "section %s is given twice; join both", section);
         }
         struct place place = {.name = name};
         const int status = read_section(config, document, value, &place, section, error);
@@ -384,6 +412,28 @@ static int parser_error(const yaml_parser_t *parser, const char *name, struct er
                      parser->problem == NULL ? "unreadable" : parser->problem);
 }
 
+/* Counts brackets wherever they stand, also in texts: no key wants that many. */
+static int check_nesting(const char *name, const char *text, size_t bytes, struct error *error)
+{
+    uint32_t depth = 0;
+    uint32_t line = 1;
+    for (size_t i = 0; i < bytes; i++) {
+        line += text[i] == '\n' ? 1 : 0;
+        if (text[i] == '[' || text[i] == '{') {
+            depth++;
+        } else if ((text[i] == ']' || text[i] == '}') && depth > 0) {
+            depth--;
+        }
+        if (depth > NESTING_MAX) {
+            (void)snprintf(error->place, sizeof(error->place), "%s", name);
+            error->line = line;
+            error->column = 1;
+            return error_set(error, -EINVAL, "brackets are nested deeper than %d", NESTING_MAX);
+        }
+    }
+    return 0;
+}
+
 int config_parse(const char *name, const char *text, size_t bytes, struct appliance_config *out,
                  struct error *error)
 {
@@ -393,6 +443,9 @@ int config_parse(const char *name, const char *text, size_t bytes, struct applia
     yaml_document_t document;
     memset(out, 0, sizeof(*out));
     int status = set_defaults(out, error);
+    if (status == 0) {
+        status = check_nesting(name, text, bytes, error);
+    }
     if (status != 0) {
         return status;
     }
@@ -422,12 +475,13 @@ int config_load(const char *path, struct appliance_config *out, struct error *er
     char *text = malloc(CONFIG_FILE_BYTES_MAX);
     const size_t bytes = text == NULL ? 0 : fread(text, 1, CONFIG_FILE_BYTES_MAX, file);
     const bool failed = text == NULL || ferror(file) != 0;
+    const int code = errno;
     (void)fclose(file);
     int status = 0;
     if (failed || bytes == CONFIG_FILE_BYTES_MAX) {
         (void)snprintf(error->place, sizeof(error->place), "%s", path);
-        status = error_set(error, failed ? -EIO : -EFBIG,
-                           failed ? "cannot read it" : "longer than 1 MiB");
+        status = failed ? error_set(error, -EIO, "cannot read it: %s", strerror(code))
+                        : error_set(error, -EFBIG, "longer than 1 MiB");
     } else {
         status = config_parse(path, text, bytes, out, error);
     }

@@ -60,6 +60,7 @@ struct appliance_config {
         uint64_t fetch_max_kib;
         uint64_t fetch_wait_ms;
         uint64_t request_timeout_ms;
+        uint64_t start_timeout_ms;
         uint64_t produce_batch_kib;
         bool produce_lz4;
         uint64_t commit_interval_ms;

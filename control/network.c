@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,44 @@ static int name_key(struct error *error, const char *key)
         (void)snprintf(error->place, sizeof(error->place), "%s", key);
     }
     return -EINVAL;
+}
+
+/* The key that a setting of the NIC comes from. */
+static const char *key_of_setting(const char *setting)
+{
+    static const char *const keys[][2] = {
+        {"address_ip4", "nic.address"},
+        {"prefix_bits", "nic.address"},
+        {"mtu_bytes", "nic.mtu"},
+        {"queue_count", "cores"},
+        {"receive_bytes_max", "nic.connection_receive_kib"},
+        {"send_bytes_max", "nic.connection_send_kib"},
+    };
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        if (strcmp(keys[i][0], setting) == 0) {
+            return keys[i][1];
+        }
+    }
+    return "nic";
+}
+
+static bool is_near(const struct nic_config *nic, uint32_t ip4)
+{
+    ASSERT(nic->prefix_bits <= 32);
+    const uint32_t mask = nic->prefix_bits == 0 ? 0 : UINT32_MAX << (32 - nic->prefix_bits);
+    return (ip4 & mask) == (nic->address_ip4 & mask);
+}
+
+static int check_gateway(const struct appliance_config *config, const struct nic_config *nic,
+                         struct error *error)
+{
+    if (nic->gateway_ip4 != 0 &&
+        (!is_near(nic, nic->gateway_ip4) || nic->gateway_ip4 == nic->address_ip4)) {
+        (void)error_set(error, -EINVAL, "found %s, want another address of nic.address's net %s",
+                        config->nic.gateway, config->nic.address);
+        return name_key(error, "nic.gateway");
+    }
+    return 0;
 }
 
 static int parse_box_address(const struct appliance_config *config, struct nic_config *nic,
@@ -88,7 +127,57 @@ static int nic_settings(const struct appliance_config *config, uint32_t queue_co
     nic->huge_pages = config->memory.hugepages;
     nic->receive_bytes_max = (uint32_t)(config->nic.connection_receive_kib << 10);
     nic->send_bytes_max = (uint32_t)(config->nic.connection_send_kib << 10);
-    return nic_config_check(nic, error);
+    const int refused = nic_config_check(nic, error);
+    if (refused != 0) {
+        (void)snprintf(error->place, sizeof(error->place), "%s", key_of_setting(error->place));
+        return refused;
+    }
+    return check_gateway(config, nic, error);
+}
+
+static int check_eal(const struct config_list *eal, struct error *error)
+{
+    bool is_long = false;
+    for (uint32_t i = 0; i < eal->count; i++) {
+        is_long |= strlen(eal->items[i]) >= PORT_EAL_EXTRA_BYTES;
+    }
+    if (!is_long && eal->count <= PORT_EAL_EXTRA_MAX) {
+        return 0;
+    }
+    (void)error_set(error, -E2BIG, "want at most %d arguments of at most %d characters",
+                    PORT_EAL_EXTRA_MAX, PORT_EAL_EXTRA_BYTES - 1);
+    return name_key(error, "nic.eal");
+}
+
+/* DPDK's drivers say little about the kernel's interfaces that they make or use. */
+static int check_interface(const char *device, struct error *error)
+{
+    static const char argument[] = ",iface=";
+    char name[IF_NAMESIZE];
+    const bool makes = strncmp(device, "net_tap", strlen("net_tap")) == 0;
+    const bool uses = strncmp(device, "net_af_packet", strlen("net_af_packet")) == 0;
+    const char *at = strstr(device, argument);
+    if (at == NULL || (!makes && !uses)) {
+        return 0;
+    }
+    at += strlen(argument);
+    const size_t bytes = strcspn(at, ",");
+    if (bytes == 0 || bytes >= sizeof(name)) {
+        (void)error_set(error, -EINVAL, "found %s, want an interface name of 1 to %d characters",
+                        device, IF_NAMESIZE - 1);
+        return name_key(error, "nic.device");
+    }
+    (void)snprintf(name, sizeof(name), "%.*s", (int)bytes, at);
+    const bool exists = if_nametoindex(name) != 0;
+    if (exists == uses) {
+        return 0;
+    }
+    (void)error_set(error, -EEXIST,
+                    makes ? "interface %s exists already: another program holds it, or choose "
+                            "another name"
+                          : "interface %s does not exist: see `ip link`",
+                    name);
+    return name_key(error, "nic.device");
 }
 
 static int open_eal(struct network *network, const struct appliance_config *config,
@@ -106,6 +195,8 @@ static int open_eal(struct network *network, const struct appliance_config *conf
         .memory_mb = config->memory.hugepages ? 0 : (uint32_t)config->memory.packets_mib,
         .huge_pages = config->memory.hugepages,
         .in_memory = config->memory.hugepages,
+        .extra = (const char *const *)config->nic.eal.items,
+        .extra_count = config->nic.eal.count,
     };
     const int status = port_eal_init(&eal, error);
     network->has_eal = status == 0;
@@ -160,18 +251,24 @@ int network_open(const struct appliance_config *config, uint32_t queue_count, ui
     }
     int status = nic_settings(config, queue_count, &nic, error);
     if (status == 0) {
-        status = open_eal(network, config, error);
+        status = check_interface(config->nic.device, error);
     }
+    if (status != 0) {
+        return status;
+    }
+    struct port_log *log = port_log_keep();
+    status = open_eal(network, config, error);
     if (status == 0) {
         status = port_create(&nic, &network->port, error);
     }
-    if (status == 0) {
-        status = open_hand_off(network, &nic, error);
+    port_log_end(log, status, error);
+    if (status != 0) {
+        const char *memory = config->memory.hugepages ? "memory.hugepages" : "memory.packets_mib";
+        (void)name_key(error, status == -ENOMEM ? memory : "nic.device");
+        return status;
     }
-    if (status == 0) {
-        status = open_stacks(network, &nic, now_ns, error);
-    }
-    return status;
+    status = open_hand_off(network, &nic, error);
+    return status == 0 ? open_stacks(network, &nic, now_ns, error) : status;
 }
 
 void network_close(struct network *network)
@@ -266,6 +363,22 @@ int network_parse_address(const char *text, size_t bytes, struct kafka_address *
     return 0;
 }
 
+static int check_dialled(const char *item, uint32_t ip4, const struct nic_config *nic,
+                         struct error *error)
+{
+    const char *why = NULL;
+    if (ip4 == nic->address_ip4) {
+        why = "is the box's own address (nic.address)";
+    } else if (!is_near(nic, ip4) && nic->gateway_ip4 == 0) {
+        why = "lies outside of nic.address's net, and there is no nic.gateway";
+    }
+    if (why == NULL) {
+        return 0;
+    }
+    (void)error_set(error, -EINVAL, "%s: the address to dial %s", item, why);
+    return name_key(error, "kafka.addresses");
+}
+
 static int add_map_row(const char *item, struct kafka_config *out, struct error *error)
 {
     const char *equals = strchr(item, '=');
@@ -331,13 +444,13 @@ static int add_bootstrap(const char *text, size_t bytes, const char *key, struct
 {
     struct kafka_address address;
     if (network_parse_address(text, bytes, &address) != 0) {
-        (void)error_set(error, -EINVAL, "found %.*s, want host:port", (int)bytes, text);
+        (void)error_set(error, -EINVAL, "found '%.*s', want host:port", (int)bytes, text);
         return name_key(error, key);
     }
     if (out->bootstrap_count < KAFKA_BOOTSTRAP_MAX) {
         out->bootstrap[out->bootstrap_count++] = address;
     }
-    return resolve(&address, out, error);
+    return 0;
 }
 
 static int add_servers(const char *servers, struct kafka_config *out, struct error *error)
@@ -363,8 +476,9 @@ static void set_sizes(const struct appliance_config *config, struct kafka_config
     out->produce_codec = config->kafka.produce_lz4 ? KAFKA_CODEC_LZ4 : KAFKA_CODEC_NONE;
 }
 
-int network_kafka_config(const struct appliance_config *config, const char *servers,
-                         struct kafka_config *out, struct error *error)
+/* All but the resolver's part. */
+static int fill_kafka_config(const struct appliance_config *config, const char *servers,
+                             struct kafka_config *out, struct error *error)
 {
     kafka_config_init(out);
     set_sizes(config, out);
@@ -382,6 +496,61 @@ int network_kafka_config(const struct appliance_config *config, const char *serv
     if (status == 0 && out->bootstrap_count == 0) {
         (void)error_set(error, -EINVAL, "no broker is given, here or in the script");
         return name_key(error, "kafka.bootstrap");
+    }
+    return status;
+}
+
+int network_kafka_config(const struct appliance_config *config, const char *servers,
+                         struct kafka_config *out, struct error *error)
+{
+    int status = fill_kafka_config(config, servers, out, error);
+    const uint32_t count = out->bootstrap_count;
+    for (uint32_t i = 0; i < count && status == 0; i++) {
+        status = resolve(&out->bootstrap[i], out, error);
+    }
+    return status;
+}
+
+static int check_brokers(const struct appliance_config *config, const struct nic_config *nic,
+                         const char *servers, bool resolves, struct error *error)
+{
+    struct kafka_config *kafka = malloc(sizeof(*kafka));
+    if (kafka == NULL) {
+        return error_set(error, -ENOMEM, "out of memory");
+    }
+    int status = resolves ? network_kafka_config(config, servers, kafka, error)
+                          : fill_kafka_config(config, servers, kafka, error);
+    for (uint32_t i = 0; i < kafka->address_map_count && status == 0; i++) {
+        status = check_dialled(kafka->address_map[i].advertised.host, kafka->address_map[i].ip4,
+                               nic, error);
+    }
+    free(kafka);
+    return status;
+}
+
+/* NULL for a node that talks to no broker. */
+static const char *servers_of(const struct plan_node *node)
+{
+    if (node->operator== PLAN_SOURCE) {
+        return node->source.bootstrap_servers;
+    }
+    return node->operator== PLAN_SINK ? node->sink.bootstrap_servers : NULL;
+}
+
+int network_check(const struct appliance_config *config, const struct plan *plan, bool resolves,
+                  struct error *error)
+{
+    ASSERT(config != NULL && plan != NULL);
+    struct nic_config nic;
+    int status = nic_settings(config, 1, &nic, error);
+    if (status == 0) {
+        status = check_eal(&config->nic.eal, error);
+    }
+    for (uint32_t i = 0; i < plan->node_count && status == 0; i++) {
+        const char *servers = servers_of(plan->nodes[i]);
+        if (servers != NULL) {
+            status = check_brokers(config, &nic, servers, resolves, error);
+        }
     }
     return status;
 }

@@ -9,11 +9,19 @@
 #include "base.h"
 #include "control/config.h"
 #include "dataplane/kafka/client.h"
+#include "dataplane/plan.h"
 #include "nic/stack.h"
 
 #define NETWORK_QUEUES_MAX CONFIG_CORES_MAX
 
 struct network;
+
+/* Checks what the appliance file says about the network, without touching it: addresses, device,
+ * address map, and each table's brokers. What a broker's name means is asked of the resolver only
+ * when resolves is set.
+ * returns  0, or -errno with the key's name in error->place */
+int network_check(const struct appliance_config *config, const struct plan *plan, bool resolves,
+                  struct error *error);
 
 /* Brings up DPDK, the device and its stacks.
  * config       borrowed for the call

@@ -223,9 +223,9 @@ int nic_config_check(const struct nic_config *config, struct error *error)
         if (row->type == NIC_CONFIG_TEXT) {
             continue;
         }
-        place_set(error, row->key);
         int status = number_check(row, number_get(config, row), error);
         if (status != 0) {
+            place_set(error, row->key);
             return status;
         }
     }

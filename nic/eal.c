@@ -8,11 +8,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_log.h>
 
-#define EAL_ARGUMENT_COUNT_MAX 40
+#define EAL_ARGUMENT_COUNT_MAX 48
 #define EAL_TEXT_BYTES         (EAL_ARGUMENT_COUNT_MAX * 160)
 
 struct eal_arguments {
@@ -70,11 +72,13 @@ static void arguments_fill(struct eal_arguments *arguments, const struct port_ea
     }
     if (!config->verbose) {
         argument_pair(arguments, "--log-level", "*:error");
-        /* net_tap reports what it can do without (multiq, rte_flow) as errors. */
-        argument_pair(arguments, "--log-level", "pmd.net.tap:critical");
     }
     for (size_t i = 0; i < PORT_EAL_VDEV_MAX && config->vdevs[i] != NULL; i++) {
         argument_pair(arguments, "--vdev", config->vdevs[i]);
+    }
+    for (uint32_t i = 0; i < config->extra_count; i++) {
+        ASSERT(strlen(config->extra[i]) < PORT_EAL_EXTRA_BYTES);
+        argument_add(arguments, config->extra[i]);
     }
 }
 
@@ -109,6 +113,7 @@ static uint64_t huge_bytes_free(void)
 int port_eal_init(const struct port_eal_config *config, struct error *error)
 {
     ASSERT(config != NULL);
+    ASSERT(config->extra_count <= PORT_EAL_EXTRA_MAX);
     if (config->huge_pages) {
         uint64_t free_bytes = huge_bytes_free();
         uint64_t wanted = (uint64_t)(config->memory_mb > 0 ? config->memory_mb : 2) << 20;
@@ -129,12 +134,57 @@ int port_eal_init(const struct port_eal_config *config, struct error *error)
     /* DPDK copies what it keeps of its arguments. */
     int status = rte_eal_init(arguments->count, arguments->values);
     free(arguments);
+    /* Nothing is ever kept in DPDK's folder of this process (--no-shconf), and a process that is
+     * killed cannot remove it: so it goes at once. */
+    (void)rmdir(rte_eal_get_runtime_dir());
     if (status < 0) {
         int code = rte_errno > 0 ? rte_errno : EIO;
         return error_set(error, -code, "DPDK does not start: %s%s", rte_strerror(code),
                          config->vdevs[0] != NULL ? " (virtual devices need CAP_NET_ADMIN)" : "");
     }
     return 0;
+}
+
+struct port_log {
+    FILE *stream;
+    char text[PORT_LOG_BYTES];
+};
+
+struct port_log *port_log_keep(void)
+{
+    struct port_log *log = calloc(1, sizeof(*log));
+    if (log == NULL) {
+        return NULL;
+    }
+    /* One byte stays zero, whatever is written. */
+    log->stream = fmemopen(log->text, sizeof(log->text) - 1, "w");
+    if (log->stream == NULL) {
+        free(log);
+        return NULL;
+    }
+    setbuf(log->stream, NULL);
+    (void)rte_openlog_stream(log->stream);
+    return log;
+}
+
+void port_log_end(struct port_log *log, int status, struct error *error)
+{
+    if (log == NULL) {
+        return;
+    }
+    (void)rte_openlog_stream(NULL);
+    (void)fclose(log->stream);
+    const size_t bytes = strcspn(log->text, "\n");
+    if (status != 0 && status != -ENOMEM && error != NULL && bytes > 0) {
+        const size_t used = strlen(error->text);
+        (void)snprintf(error->text + used, sizeof(error->text) - used, "; DPDK says: %.*s",
+                       (int)bytes, log->text);
+    }
+    if (status == 0) {
+        /* net_tap reports what it can do without (multiq, rte_flow, other processes) as errors. */
+        (void)rte_log_set_level_pattern("pmd.net.tap", RTE_LOG_CRIT);
+    }
+    free(log);
 }
 
 void port_eal_fini(void)

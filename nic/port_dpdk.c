@@ -206,9 +206,9 @@ static int vdev_add(struct port *port, const char *vdev, struct error *error)
     int status = rte_eal_hotplug_add("vdev", port->vdev_name, arguments);
     if (status != 0) {
         return error_set(error, status,
-                         "cannot create the virtual device '%s': %s (net_tap and net_af_packet "
-                         "need CAP_NET_ADMIN or CAP_NET_RAW)",
-                         vdev, strerror(-status));
+                         "cannot create the virtual device '%s' (net_tap and net_af_packet need "
+                         "CAP_NET_ADMIN or CAP_NET_RAW)",
+                         vdev);
     }
     port->owns_vdev = true;
     return 0;
@@ -272,9 +272,10 @@ static int pools_create(struct port *port, const struct nic_config *config, stru
         }
         if (own->rx_pool == NULL || own->tx_pool == NULL || (segment && own->tso_pool == NULL)) {
             return error_set(error, -ENOMEM,
-                             "not enough DPDK memory for %u receive and %u send frames a queue: "
-                             "raise the memory or lower rx_frame_count and tx_frame_count",
-                             config->rx_frame_count, config->tx_frame_count);
+                             "not enough DPDK memory for %u receive and %u send frames in each of "
+                             "%u queues: give it more",
+                             config->rx_frame_count, config->tx_frame_count,
+                             port->info.queue_count);
         }
     }
     return 0;

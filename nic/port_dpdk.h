@@ -7,7 +7,10 @@
 #include "nic/config.h"
 #include "nic/port.h"
 
-#define PORT_EAL_VDEV_MAX 8
+#define PORT_EAL_VDEV_MAX    8
+#define PORT_EAL_EXTRA_MAX   8
+#define PORT_EAL_EXTRA_BYTES 128  /* of one such argument, with its end */
+#define PORT_LOG_BYTES       4096 /* of DPDK's messages; the cause comes first */
 
 struct port_eal_config {
     const char *program;     /* argv[0] for DPDK's messages; "penstock" when NULL */
@@ -15,6 +18,8 @@ struct port_eal_config {
     const char *file_prefix; /* NULL for none */
     const char *pci_allow;   /* one PCI address to probe; NULL with pci set probes all */
     const char *vdevs[PORT_EAL_VDEV_MAX]; /* up to the first NULL */
+    const char *const *extra;             /* arguments passed on as they are */
+    uint32_t extra_count;                 /* at most PORT_EAL_EXTRA_MAX */
     uint32_t memory_mb;                   /* -m; 0 leaves it to DPDK */
     bool huge_pages;                      /* false: --no-huge (virtual devices only) */
     bool in_memory;                       /* --in-memory, with huge pages only */
@@ -30,6 +35,20 @@ int port_eal_init(const struct port_eal_config *config, struct error *error);
 /* Takes the environment layer down again; ports must be destroyed before.
  * threads  control path */
 void port_eal_fini(void);
+
+struct port_log;
+
+/* Keeps DPDK's messages instead of printing them, until port_log_end.
+ * returns  NULL without memory: then they are printed
+ * threads  control path, one at a time */
+struct port_log *port_log_keep(void);
+
+/* Prints messages again and forgets the kept ones; after a failure the first of them, which names
+ * the cause, is appended to the error.
+ * log      freed; NULL is fine
+ * status   of what was tried since port_log_keep
+ * threads  control path */
+void port_log_end(struct port_log *log, int status, struct error *error);
 
 /* Finds, configures and starts a device.
  * config   device, vdev, queue_count, descriptor and frame counts, mtu_bytes, offloads

@@ -4,6 +4,7 @@
  *
  *     mock-broker RELAY_ADDRESS:PORT TOPIC[:PARTITIONS]…
  *
+ * A topic of 0 partitions is one that the cluster does not know (others are made when asked for).
  * Prints one line, "127.0.0.1:PORT", the bootstrap address of the mock as kernel clients reach it
  * and as it advertises itself; runs until SIGTERM or SIGINT. One thread, an epoll loop; at most
  * RELAYS_MAX connections, of RELAY_BYTES in flight each way. */
@@ -165,6 +166,17 @@ static void loop(struct broker *broker)
     }
 }
 
+static bool make_topic(struct broker *broker, const char *name, int partitions)
+{
+    if (partitions == 0) {
+        rd_kafka_mock_topic_set_error(broker->cluster, name,
+                                      RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+        return true;
+    }
+    return partitions > 0 && rd_kafka_mock_topic_create(broker->cluster, name, partitions, 1) ==
+                                 RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
 static bool open_mock(struct broker *broker, int topic_count, char **topics)
 {
     char text[512];
@@ -179,8 +191,8 @@ static bool open_mock(struct broker *broker, int topic_count, char **topics)
     for (int i = 0; i < topic_count; i++) {
         char name[256];
         int partitions = 1;
-        if (sscanf(topics[i], "%255[^:]:%d", name, &partitions) < 1 || partitions < 1 ||
-            rd_kafka_mock_topic_create(broker->cluster, name, partitions, 1) != 0) {
+        if (sscanf(topics[i], "%255[^:]:%d", name, &partitions) < 1 ||
+            !make_topic(broker, name, partitions)) {
             (void)fprintf(stderr, "mock-broker: topic %s cannot be made\n", topics[i]);
             return false;
         }

@@ -51,6 +51,20 @@ static void test_parse_when_values_are_given_then_they_replace_defaults(void **s
     config_free(&config);
 }
 
+static void test_parse_when_brackets_nest_too_deeply_then_refused_at_once(void **state)
+{
+    char text[100001];
+    struct appliance_config config;
+    struct error error;
+    memset(text, '[', sizeof(text) - 1);
+    text[100000] = '\0';
+    text[10] = '\n';
+    assert_int_equal(parse(text, &config, &error), -EINVAL);
+    assert_non_null(strstr(error.text, "nested deeper than 64"));
+    assert_int_equal(error.line, 2);
+    config_free(&config);
+}
+
 struct bad_file {
     const char *text;
     uint32_t line;
@@ -77,6 +91,10 @@ static void test_parse_when_file_is_bad_then_error_names_the_place(void **state)
         {"nic: 5\n", 1, 6, "want a mapping of keys"},
         {"- a\n", 1, 1, "want a mapping of sections"},
         {"cores: {\n", 2, 1, "not YAML"},
+        {"nic: {mtu: 1500, mtu: 1400}\n", 1, 18, "nic.mtu is given twice"},
+        {"nic: {}\ncores: {}\nnic: {}\n", 3, 1, "section nic is given twice"},
+        {"nic:\n  mtu: 9600\n", 2, 8, "from 576 to 9000"},
+        {"memory:\n  parcels_mib: 5000\n", 2, 16, "from 1 to 4096"},
     };
     for (size_t i = 0; i < COUNT_OF(files); i++) {
         struct appliance_config config;
@@ -151,6 +169,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parse_when_empty_then_defaults),
+        cmocka_unit_test(test_parse_when_brackets_nest_too_deeply_then_refused_at_once),
         cmocka_unit_test(test_parse_when_values_are_given_then_they_replace_defaults),
         cmocka_unit_test(test_parse_when_file_is_bad_then_error_names_the_place),
         cmocka_unit_test(test_parse_when_list_is_too_long_then_refused),
