@@ -348,7 +348,8 @@ static int keep_ledger(struct box_lane *lane, struct error *error)
         }
     }
     ASSERT(topic == box->topic_count);
-    if (sink_kafka_keep_ledger(lane->sink, job_lane_ledger(box->job, lane->number), sinks) != 0) {
+    if (sink_kafka_keep_ledger(lane->sink, job_lane_ledger(box->job, lane->number), sinks,
+                               box_clock) != 0) {
         return error_set(error, -ENOMEM, "out of memory");
     }
     return 0;

@@ -36,7 +36,7 @@ struct sink_kafka {
     struct stamp *stamps;  /* a ring of SINK_KAFKA_STAMPS */
     uint64_t stamps_in;
     uint64_t stamps_out;
-    uint64_t now_ns; /* of the last poll */
+    uint64_t (*clock)(void *context); /* of the ledger */
     uint32_t ledger_sinks[SINK_KAFKA_TOPICS_MAX];
     uint32_t topic_count;
     struct topic topics[SINK_KAFKA_TOPICS_MAX];
@@ -132,7 +132,7 @@ static void put_stamp(struct sink_kafka *sink, uint32_t topic, uint32_t client_s
     ASSERT(status.appended_count > 0);
     sink->stamps[sink->stamps_in++ & (SINK_KAFKA_STAMPS - 1)] = (struct stamp){
         .arrival_ns = record->arrival_ns,
-        .appended_ns = sink->now_ns,
+        .appended_ns = sink->clock(NULL),
         .number = status.appended_count - 1,
         .client_sink = client_sink,
         .ledger_sink = sink->ledger_sinks[topic],
@@ -176,7 +176,6 @@ static enum record_sink_verdict sink_kafka_append(struct record_sink *self, uint
 static uint32_t sink_kafka_poll(struct record_sink *self, uint64_t now_ns)
 {
     struct sink_kafka *sink = (struct sink_kafka *)self;
-    sink->now_ns = now_ns;
     return kafka_client_poll(sink->client, now_ns);
 }
 
@@ -252,15 +251,20 @@ struct record_sink *sink_kafka_records(struct sink_kafka *sink)
     return &sink->records;
 }
 
-int sink_kafka_keep_ledger(struct sink_kafka *sink, struct ledger *ledger, const uint32_t *sinks)
+int sink_kafka_keep_ledger(struct sink_kafka *sink, struct ledger *ledger, const uint32_t *sinks,
+                           uint64_t (*clock)(void *context))
 {
     ASSERT(sink->stamps == NULL);
-    sink->stamps = calloc(SINK_KAFKA_STAMPS, sizeof(*sink->stamps));
+    ASSERT(clock != NULL);
+    sink->stamps = malloc(SINK_KAFKA_STAMPS * sizeof(*sink->stamps));
     if (sink->stamps == NULL) {
         return -ENOMEM;
     }
+    /* Touched here: the lane must not meet a fresh page. */
+    memset(sink->stamps, 1, SINK_KAFKA_STAMPS * sizeof(*sink->stamps));
     memcpy(sink->ledger_sinks, sinks, sink->topic_count * sizeof(*sinks));
     sink->ledger = ledger;
+    sink->clock = clock;
     return 0;
 }
 

@@ -38,9 +38,11 @@ struct record_sink *sink_kafka_records(struct sink_kafka *sink);
  * port, at most SINK_KAFKA_STAMPS at a time (those beyond are not entered).
  * ledger   of the lane; borrowed
  * sinks    the ledger's sink of each topic, UINT32_MAX for none; topic_count of them, copied
+ * clock    read when a record is appended: the end of its encoding, the start of its way out
  * returns  0 or -ENOMEM
  * threads  control, before the lane starts */
-int sink_kafka_keep_ledger(struct sink_kafka *sink, struct ledger *ledger, const uint32_t *sinks);
+int sink_kafka_keep_ledger(struct sink_kafka *sink, struct ledger *ledger, const uint32_t *sinks,
+                           uint64_t (*clock)(void *context));
 
 /* Tells whether records wait to be entered: only then is the clock worth reading.
  * threads  owning lane only */

@@ -280,15 +280,28 @@ static int answer_producer_id(struct broker *broker, struct in *in, struct bytes
     return in->bad ? -1 : 0;
 }
 
+/* The first batch that reaches an offset: batches lie in order. */
+static uint32_t find_batch(const struct broker_partition *partition, int64_t offset)
+{
+    uint32_t low = 0;
+    uint32_t high = partition->batch_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (partition->batches[middle].last_offset < offset) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
 /* The bytes of batches from an offset on, as a broker cuts them. */
 static void put_records(struct broker *broker, const struct broker_partition *partition,
                         int64_t offset, int64_t end, size_t limit, bool is_first, struct bytes *out)
 {
-    for (uint32_t i = 0; i < partition->batch_count; i++) {
+    for (uint32_t i = find_batch(partition, offset); i < partition->batch_count; i++) {
         const struct broker_batch *batch = &partition->batches[i];
-        if (batch->last_offset < offset) {
-            continue;
-        }
         if (batch->base_offset >= end || out->count >= limit) {
             break;
         }
