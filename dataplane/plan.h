@@ -218,13 +218,28 @@ struct plan_window {
 
 #define PLAN_WINDOW_END_NONE UINT32_MAX
 
-/* Rows of the key up to the current one, by event time. Output: input columns, then the calls. */
+/* One frame of an OVER node that stands for a stack of them. */
+struct plan_over_frame {
+    bool is_rows;      /* ROWS, else RANGE */
+    bool unbounded;    /* UNBOUNDED PRECEDING */
+    int64_t preceding; /* rows, or milliseconds */
+    const struct aggregate_call *calls;
+    uint32_t call_count;
+};
+
+#define PLAN_OVER_FRAMES_MAX 16
+
+/* Rows of the key up to the current one, by event time. Output: input columns, then the calls. A
+ * fused node has frames in place of calls and of a frame of its own: it answers as if they stood on
+ * each other as nodes, frames[0] lowest, all calls over the columns of the node's input. */
 struct plan_over {
     struct key_columns key; /* PARTITION BY */
-    bool is_rows;           /* ROWS, else RANGE */
-    bool unbounded;         /* UNBOUNDED PRECEDING */
-    int64_t preceding;      /* rows, or milliseconds */
-    bool on_arrival;        /* penstock.over.emit = on-arrival */
+    const struct plan_over_frame *frames;
+    uint32_t frame_count; /* 0: not fused, the fields below hold; else at least 2 */
+    bool is_rows;         /* ROWS, else RANGE */
+    bool unbounded;       /* UNBOUNDED PRECEDING */
+    int64_t preceding;    /* rows, or milliseconds */
+    bool on_arrival;      /* penstock.over.emit = on-arrival */
     const struct aggregate_call *calls;
     uint32_t call_count;
 };

@@ -624,6 +624,15 @@ bool list_mark_pass(const struct heap *heap, struct list_head *head, uint32_t ma
     return is_behind;
 }
 
+void list_mark_rewind(const struct heap *heap, struct list_head *head, uint32_t mark, int64_t bound)
+{
+    ASSERT(mark < head->mark_count);
+    ASSERT(bound <= head->marks[mark].bound);
+    struct list_cursor at;
+    (void)list_seek(heap, head, bound, &at);
+    head->marks[mark] = (struct list_mark){.bound = bound, .place = mark_pack(at.chunk, at.index)};
+}
+
 static void chunk_prefetch(const struct heap *heap, uint64_t ref)
 {
     if (ref != 0) {

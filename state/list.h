@@ -133,6 +133,11 @@ bool list_mark_pass(const struct heap *heap, struct list_head *head, uint32_t ma
 bool list_mark_step(const struct heap *heap, struct list_head *head, uint32_t mark,
                     struct list_item *item);
 
+/* Sets a mark back to a bound that lies in front of where it is.
+ * threads  owning lane only */
+void list_mark_rewind(const struct heap *heap, struct list_head *head, uint32_t mark,
+                      int64_t bound);
+
 /* Brings what inserts at the end, drops and marks will touch towards the cache; for the heads of a
  * parcel's keys, in two steps with other rows between them: this one fetches the chunks.
  * threads  owning lane only */

@@ -215,6 +215,9 @@ static const char *state_of(const struct plan_node *node)
     case PLAN_WINDOW:
         return "one entry a key and open window";
     case PLAN_OVER:
+        if (node->over.frame_count != 0) {
+            return "rows of the frames, one list a key";
+        }
         if (node->over.unbounded) {
             return "one entry a key, rows until the watermark";
         }
@@ -247,6 +250,10 @@ static void explain_body(FILE *into, uint32_t depth, const struct plan *plan,
     case PLAN_OVER:
         explain_calls(into, depth, node->over.calls, node->over.call_count,
                       input_of(plan, node)->column_names);
+        for (uint32_t i = 0; i < node->over.frame_count; i++) {
+            explain_calls(into, depth, node->over.frames[i].calls, node->over.frames[i].call_count,
+                          input_of(plan, node)->column_names);
+        }
         break;
     case PLAN_SINK:
         explain_sink(into, depth, node);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "control/sql/fuse.h"
 #include "control/sql/plan_internal.h"
 #include "control/sql/rel_expr.h"
 #include "control/sql/script.h"
@@ -93,6 +94,20 @@ static bool key_same(const struct key_columns *a, const struct key_columns *b)
            (a->count == 0 || memcmp(a->columns, b->columns, a->count * sizeof(uint32_t)) == 0);
 }
 
+/* Whether rows spread by one key lie right for another: equal keys of the latter have equal ones of
+ * the former. */
+static bool key_covers(const struct key_columns *spread, const struct key_columns *key)
+{
+    bool covers = spread->count != 0;
+    for (uint32_t i = 0; i < spread->count && covers; i++) {
+        covers = false;
+        for (uint32_t k = 0; k < key->count; k++) {
+            covers = covers || key->columns[k] == spread->columns[i];
+        }
+    }
+    return covers;
+}
+
 /* Says how the rows must be spread; FORWARD where they are already. */
 static void distribute(struct planning *planning, struct plan_node *node,
                        const struct key_columns *key)
@@ -101,7 +116,9 @@ static void distribute(struct planning *planning, struct plan_node *node,
     ASSERT(node != NULL);
     const uint32_t input = node->inputs[0];
     node->distribution_key = *key;
-    const bool lies_right = planning->is_spread[input] && key_same(&planning->spread[input], key);
+    const bool lies_right =
+        planning->is_spread[input] &&
+        (key_same(&planning->spread[input], key) || key_covers(&planning->spread[input], key));
     if (lies_right) {
         node->distribution = PLAN_FORWARD;
     } else {
@@ -332,7 +349,9 @@ static void plan_over(struct planning *planning, struct plan_node *node, const s
     over->preceding = rel->frame.preceding;
     over->on_arrival = rel->on_arrival;
     distribute(planning, node, &over->key);
-    set_spread(planning, node->id, over->key.columns, over->key.count);
+    const struct key_columns *spread =
+        node->distribution == PLAN_FORWARD ? &planning->spread[node->inputs[0]] : &over->key;
+    set_spread(planning, node->id, spread->columns, spread->count);
     char text[64];
     char span[32];
     print_ms(over->preceding, span);
@@ -582,6 +601,9 @@ int plan_build(struct session *session, struct plan *out)
         if (verdict != 0) {
             return verdict;
         }
+    }
+    if (!session->settings.over_apart) {
+        plan_fuse(&planning);
     }
     out->nodes = (const struct plan_node *const *)planning.nodes;
     out->node_count = planning.node_count;

@@ -29,6 +29,7 @@ struct settings {
     bool trim_pad;
     bool one_phase; /* table.optimizer.agg-phase-strategy = ONE_PHASE */
     bool over_on_arrival;
+    bool over_apart; /* stacked OVER nodes are not fused: to compare the two */
     uint64_t watermark_interval_ms;
     uint64_t idle_timeout_ms;
 };

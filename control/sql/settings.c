@@ -126,6 +126,15 @@ static int set_over_emit(struct session *session, const struct ast_option *optio
     return 0;
 }
 
+static int set_over_fuse(struct session *session, const struct ast_option *option)
+{
+    if (!is_word(option, "true") && !is_word(option, "false")) {
+        return bad_value(session, option, "true or false");
+    }
+    session->settings.over_apart = is_word(option, "false");
+    return 0;
+}
+
 /* Legacy casts and the like: only Flink's default is what we do. */
 static int set_only_default(struct session *session, const struct ast_option *option)
 {
@@ -157,6 +166,7 @@ static const struct setting settings[] = {
     {"table.exec.source.idle-timeout", set_idle_timeout, true},
     {"table.optimizer.agg-phase-strategy", set_agg_phase, true},
     {"penstock.over.emit", set_over_emit, true},
+    {"penstock.over.fuse", set_over_fuse, true},
     {"table.exec.legacy-cast-behaviour", set_only_default, true},
     {"table.exec.source.cdc-events-duplicate", set_only_default, true},
     {"execution.runtime-mode", set_only_default, true},

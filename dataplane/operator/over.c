@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "dataplane/operator/over_fused.h"
 #include "dataplane/operator/over_internal.h"
 
 #define DUE_PAYLOAD_BYTES (KEY_BYTES_MAX + 4096)
@@ -20,61 +21,29 @@ static void over_close(struct operator* base)
     accumulators_destroy(self->set);
     keyer_destroy(self->keyer);
     widener_fini(&self->widener);
-    free(self->frame.types);
-    free(self->frame.slots);
-    free(self->frame.columns);
-    free(self->frame.packed);
-    free(self->frame.unpacked);
+    over_packer_fini(&self->packer);
     free(self->calls);
     free(self->scratch_value);
     free(self->due_payload);
     free(self);
 }
 
-/* Gives the frame's number of an input column, adding it when it is new. */
-static uint32_t frame_column(struct over *self, uint32_t column)
-{
-    if (column == AGGREGATE_COLUMN_NONE) {
-        return AGGREGATE_COLUMN_NONE;
-    }
-    struct over_frame *frame = &self->frame;
-    uint32_t i = 0;
-    while (i < frame->layout.column_count && frame->columns[i] != column) {
-        i++;
-    }
-    if (i == frame->layout.column_count) {
-        ASSERT(column < self->input->column_count);
-        frame->columns[i] = column;
-        frame->types[i] = self->input->types[column];
-        frame->has_text |= type_is_text(&frame->types[i]);
-        frame->layout.column_count++;
-    }
-    return i;
-}
-
-static int frame_create(struct over *self)
+static int calls_create(struct over *self)
 {
     const uint32_t count = self->plan->call_count;
-    const size_t columns = 2 * (size_t)count + 1;
-    struct over_frame *frame = &self->frame;
-    frame->types = calloc(columns, sizeof(frame->types[0]));
-    frame->slots = calloc(columns, sizeof(frame->slots[0]));
-    frame->columns = calloc(columns, sizeof(frame->columns[0]));
-    frame->packed = operator_scratch(OPERATOR_ROW_BYTES);
-    frame->unpacked = operator_scratch(OPERATOR_ROW_BYTES);
     self->calls = calloc(count + 1, sizeof(self->calls[0]));
-    if (frame->types == NULL || frame->slots == NULL || frame->columns == NULL ||
-        frame->packed == NULL || frame->unpacked == NULL || self->calls == NULL) {
+    if (over_packer_init(&self->packer, self->input, 2 * count) != 0 || self->calls == NULL) {
         return -ENOMEM;
     }
     for (uint32_t i = 0; i < count; i++) {
         self->calls[i] = self->plan->calls[i];
         if (self->uses_frame) {
-            self->calls[i].argument = frame_column(self, self->plan->calls[i].argument);
-            self->calls[i].filter = frame_column(self, self->plan->calls[i].filter);
+            self->calls[i].argument =
+                over_packer_column(&self->packer, self->plan->calls[i].argument);
+            self->calls[i].filter = over_packer_column(&self->packer, self->plan->calls[i].filter);
         }
     }
-    row_layout_init(&frame->layout, frame->types, frame->layout.column_count, frame->slots);
+    over_packer_seal(&self->packer);
     return 0;
 }
 
@@ -131,7 +100,7 @@ static int state_create(struct over *self, struct error *error)
     const struct accumulator_config config = {
         .calls = self->calls,
         .call_count = self->plan->call_count,
-        .layout = self->uses_frame ? &self->frame.layout : self->input,
+        .layout = self->uses_frame ? &self->packer.layout : self->input,
         .mode = only_grows ? ACCUMULATOR_APPEND : ACCUMULATOR_SLIDING,
         .is_over = true,
         .base_bytes = sizeof(struct over_key),
@@ -152,6 +121,9 @@ static int over_open(const struct plan_node *node, const struct row_layout *cons
                      struct operator_context *context, struct operator** out, struct error *error)
 {
     ASSERT(node->operator== PLAN_OVER);
+    if (node->over.frame_count != 0) {
+        return over_fused_open(node, inputs, context, out, error);
+    }
     struct over *self = calloc(1, sizeof(*self));
     if (self == NULL) {
         return error_set(error, -ENOMEM, "out of memory");
@@ -166,7 +138,7 @@ static int over_open(const struct plan_node *node, const struct row_layout *cons
     self->keyer = keyer_create(inputs[0], &node->over.key);
     self->scratch_value = operator_scratch(TABLE_VALUE_BYTES_MAX);
     self->due_payload = operator_scratch(DUE_PAYLOAD_BYTES);
-    int result = frame_create(self);
+    int result = calls_create(self);
     if (result != 0 || self->keyer == NULL || self->scratch_value == NULL ||
         self->due_payload == NULL || widener_init(&self->widener, inputs[0]) != 0) {
         result = error_set(error, -ENOMEM, "out of memory");
@@ -180,62 +152,6 @@ static int over_open(const struct plan_node *node, const struct row_layout *cons
     }
     *out = &self->base;
     return 0;
-}
-
-/* Without text every packed row has the same length, and columns are copied word by word. */
-static struct span pack_fixed(struct over *self, const struct row *row)
-{
-    const struct over_frame *frame = &self->frame;
-    struct row *into = (struct row *)(void *)frame->packed;
-    memset(into->words, 0, 8 * (size_t)frame->layout.bitmap_words);
-    for (uint32_t i = 0; i < frame->layout.column_count; i++) {
-        const uint32_t column = frame->columns[i];
-        const uint64_t *from = &row->words[self->input->slots[column]];
-        uint64_t *to = &into->words[frame->layout.slots[i]];
-        to[0] = from[0];
-        if (type_slot_count(&frame->types[i]) == 2) {
-            to[1] = from[1];
-        }
-        into->words[i >> 6] |= (uint64_t)row_is_null(row, column) << (i & 63);
-    }
-    return (struct span){
-        .data = (const uint8_t *)into->words,
-        .bytes = row_bytes_fixed(&frame->layout) - sizeof(*into),
-    };
-}
-
-struct span over_pack(struct over *self, const struct row *row)
-{
-    ASSERT(self->uses_frame);
-    const struct over_frame *frame = &self->frame;
-    if (!frame->has_text) {
-        return pack_fixed(self, row);
-    }
-    struct row_writer writer;
-    if (!row_begin(&writer, &frame->layout, frame->packed, OPERATOR_ROW_BYTES, NULL)) {
-        return (struct span){0};
-    }
-    for (uint32_t i = 0; i < frame->layout.column_count; i++) {
-        if (!row_copy_column(&writer, i, self->input, row, frame->columns[i])) {
-            return (struct span){0};
-        }
-    }
-    const uint32_t bytes = row_end(&writer);
-    return (struct span){
-        .data = (const uint8_t *)writer.row->words,
-        .bytes = bytes - sizeof(struct row),
-    };
-}
-
-const struct row *over_unpack(struct over *self, const struct list_item *item)
-{
-    if (item->data != NULL || item->bytes == 0) {
-        return over_row((struct span){.data = item->data, .bytes = item->bytes});
-    }
-    ASSERT(item->bytes <= OPERATOR_ROW_BYTES - sizeof(struct row));
-    uint8_t *into = self->frame.unpacked + sizeof(struct row);
-    heap_blob_read(self->context->heap, item->blob, 0, item->bytes, into);
-    return over_row((struct span){.data = into, .bytes = item->bytes});
 }
 
 bool over_emit(struct over *self, const struct accumulator_state *state, const struct row *row)
@@ -256,7 +172,7 @@ bool over_timer_set(struct over *self, int64_t time_ms, uint64_t hash, struct sp
     ASSERT(key.bytes <= KEY_BYTES_MAX);
     /* A short key's payload is put together on the stack; the due payload may be in use. */
     uint8_t small[256];
-    uint8_t *payload = key.bytes <= sizeof(small) - sizeof(hash) ? small : self->frame.packed;
+    uint8_t *payload = key.bytes <= sizeof(small) - sizeof(hash) ? small : self->packer.packed;
     memcpy(payload, &hash, sizeof(hash));
     memcpy(payload + sizeof(hash), key.data, key.bytes);
     const struct span content = {.data = payload, .bytes = sizeof(hash) + key.bytes};

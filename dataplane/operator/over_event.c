@@ -113,8 +113,8 @@ static const struct row *pending_row(struct over *self, const struct list_item *
         return (const struct row *)(const void *)item->data;
     }
     ASSERT(item->bytes <= OPERATOR_ROW_BYTES);
-    heap_blob_read(self->context->heap, item->blob, 0, item->bytes, self->frame.unpacked);
-    return (const struct row *)(const void *)self->frame.unpacked;
+    heap_blob_read(self->context->heap, item->blob, 0, item->bytes, self->packer.unpacked);
+    return (const struct row *)(const void *)self->packer.unpacked;
 }
 
 /* Takes a row into the accumulators, and into the frame when it must leave again one day. */

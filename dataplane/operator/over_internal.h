@@ -4,19 +4,9 @@
 #pragma once
 
 #include "dataplane/operator/operator_internal.h"
+#include "dataplane/operator/over_packer.h"
 #include "state/list.h"
 #include "state/timers.h"
-
-/* The columns that the calls read, as rows without header in a list: what a frame keeps. */
-struct over_frame {
-    struct row_layout layout;
-    struct type *types;
-    uint16_t *slots;
-    uint32_t *columns; /* of the input */
-    bool has_text;
-    uint8_t *packed;   /* one row being packed, header included */
-    uint8_t *unpacked; /* one long row read back, header included */
-};
 
 /* In front of the accumulators of a key; what every row touches stands last, next to them. */
 struct over_key {
@@ -37,7 +27,7 @@ struct over {
     const struct row_layout *input;
     struct keyer *keyer;
     struct widener widener;
-    struct over_frame frame;
+    struct over_packer packer;
     bool uses_frame;
     struct aggregate_call *calls; /* the plan's, with columns of the frame when it is used */
     struct accumulator_set *set;
@@ -56,17 +46,24 @@ struct over {
 };
 
 /* Packs what the frame keeps of a row.
- * returns  the content for the list, borrowed until the next call; empty span when too long
+ * returns  the content for the list, borrowed until the next call; no data when it is too long
  * threads  owning lane only */
-struct span over_pack(struct over *self, const struct row *row);
+static inline struct span over_pack(struct over *self, const struct row *row)
+{
+    ASSERT_SLOW(self->uses_frame);
+    return over_packer_pack(&self->packer, row, 0);
+}
 
-/* Shows a packed item as a row of the frame's layout; only columns may be read, not the header. */
-const struct row *over_unpack(struct over *self, const struct list_item *item);
-
-/* Shows packed content as a row, as over_unpack. */
+/* Shows packed content as a row; only columns may be read, not the header. */
 static inline const struct row *over_row(struct span content)
 {
     return (const struct row *)(const void *)(content.data - sizeof(struct row));
+}
+
+/* As over_row, an item of the list. */
+static inline const struct row *over_unpack(struct over *self, const struct list_item *item)
+{
+    return over_packer_unpack(&self->packer, self->context->heap, item);
 }
 
 /* Emits a row with the results of a state.

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OVER nodes by one key that stand directly on each other, run as one: a row's key is hashed and
+ * looked up once, the row is listed once, and goes out once with the results of all frames. Each
+ * frame has a mark in the list, where its oldest row stands, and accumulators of its own; answers
+ * are those of the stack. This file makes the operator and holds what its two ways of answering
+ * share. */
+#include "dataplane/operator/over_fused.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define DUE_PAYLOAD_BYTES (KEY_BYTES_MAX + 4096)
+#define DUE_HEAD_BYTES    (sizeof(uint64_t) + sizeof(uint32_t))
+
+static const struct operator_ops over_fused_ops;
+
+static void fused_close(struct operator* base)
+{
+    struct over_fused *self = (struct over_fused *)base;
+    timers_destroy(self->timers);
+    table_destroy(self->keys);
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        accumulators_destroy(self->frames[i].set);
+        free(self->frames[i].calls);
+    }
+    keyer_destroy(self->keyer);
+    widener_fini(&self->widener);
+    over_packer_fini(&self->packer);
+    free(self->scratch_value);
+    free(self->pending_row);
+    free(self->due_payload);
+    free(self);
+}
+
+/* Says what each frame is and which packed columns its calls read. */
+static int frames_fill(struct over_fused *self)
+{
+    const bool on_arrival = self->plan->on_arrival;
+    uint32_t column = self->input->column_count;
+    self->all_range = true;
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        struct fused_frame *frame = &self->frames[i];
+        const struct plan_over_frame *plan = &self->plan->frames[i];
+        frame->plan = plan;
+        frame->is_range = !plan->unbounded && !plan->is_rows;
+        frame->reads_packed = on_arrival || !plan->unbounded;
+        /* On arrival, bounded ROWS look their frames up anew for each row. */
+        const bool has_mark =
+            frame->reads_packed && !(on_arrival && plan->is_rows && !plan->unbounded);
+        frame->mark = has_mark ? self->mark_count++ : FUSED_MARK_NONE;
+        frame->first_column = column;
+        column += plan->call_count;
+        self->all_range = self->all_range && frame->is_range;
+        self->has_range = self->has_range || frame->is_range;
+        if (frame->is_range && plan->preceding > self->range_max_ms) {
+            self->range_max_ms = plan->preceding;
+        }
+        if (plan->is_rows && !plan->unbounded) {
+            self->has_rows = true;
+            self->rows_max = plan->preceding > self->rows_max ? plan->preceding : self->rows_max;
+        }
+        frame->calls = calloc(plan->call_count + 1, sizeof(frame->calls[0]));
+        if (frame->calls == NULL) {
+            return -ENOMEM;
+        }
+        for (uint32_t k = 0; k < plan->call_count; k++) {
+            struct aggregate_call *call = &frame->calls[k];
+            *call = plan->calls[k];
+            if (frame->reads_packed) {
+                call->argument = over_packer_column(&self->packer, call->argument);
+                call->filter = over_packer_column(&self->packer, call->filter);
+            }
+        }
+    }
+    ASSERT(column == self->node->layout.column_count);
+    over_packer_seal(&self->packer);
+    return 0;
+}
+
+/* Lays the accumulators of a frame behind what there is already; on arrival, those of an unbounded
+ * frame twice. */
+static int frame_open(struct over_fused *self, struct fused_frame *frame, struct table_head *heads,
+                      uint32_t *head_count, struct error *error)
+{
+    const struct accumulator_config config = {
+        .calls = frame->calls,
+        .call_count = frame->plan->call_count,
+        .layout = frame->reads_packed ? &self->packer.layout : self->input,
+        .mode = frame->plan->unbounded ? ACCUMULATOR_APPEND : ACCUMULATOR_SLIDING,
+        .is_over = true,
+        .base_bytes = self->value_bytes,
+    };
+    const int result = accumulators_create(&config, &frame->set, error);
+    if (result != 0) {
+        return result;
+    }
+    struct table_head own[ACCUMULATOR_HEADS_MAX];
+    const uint32_t count = accumulators_heads(frame->set, own);
+    const uint32_t bytes = accumulators_bytes(frame->set) - self->value_bytes;
+    const bool is_twice = self->plan->on_arrival && frame->plan->unbounded;
+    if (*head_count + (is_twice ? 2 : 1) * count > TABLE_HEAD_COUNT_MAX ||
+        self->value_bytes + (is_twice ? 2 : 1) * bytes > TABLE_VALUE_BYTES_MAX) {
+        return error_set(error, -ENOTSUP,
+                         "the OVER calls of these nested queries need more than %u bytes or %u "
+                         "collections of state a key",
+                         TABLE_VALUE_BYTES_MAX, TABLE_HEAD_COUNT_MAX);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        heads[(*head_count)++] = own[i];
+        if (is_twice) {
+            heads[*head_count] = own[i];
+            heads[(*head_count)++].offset = (uint16_t)(own[i].offset + bytes);
+        }
+    }
+    frame->behind_bytes = is_twice ? bytes : 0;
+    self->value_bytes += (is_twice ? 2 : 1) * bytes;
+    return 0;
+}
+
+static int state_create(struct over_fused *self, struct error *error)
+{
+    const uint32_t clock_bytes = (uint32_t)sizeof(struct fused_clock) * self->frame_count;
+    self->clocks_offset =
+        (uint32_t)(offsetof(struct fused_key, rows) + LIST_HEAD_BYTES(self->mark_count));
+    self->value_bytes = self->clocks_offset + (self->plan->on_arrival ? 0 : clock_bytes);
+    struct table_head heads[TABLE_HEAD_COUNT_MAX] = {
+        {.offset = offsetof(struct fused_key, pending), .kind = TABLE_HEAD_LIST},
+        {.offset = offsetof(struct fused_key, rows), .kind = TABLE_HEAD_LIST},
+    };
+    uint32_t head_count = 2;
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        const int result = frame_open(self, &self->frames[i], heads, &head_count, error);
+        if (result != 0) {
+            return result;
+        }
+    }
+    char name[OPERATOR_NAME_BYTES];
+    const struct table_config config = {
+        .name = state_name(name, "over", self->node),
+        .value_bytes = self->value_bytes,
+        .heads = heads,
+        .head_count = head_count,
+    };
+    int result = table_create(self->context->heap, &config, &self->keys, error);
+    if (result == 0) {
+        result = timers_create(self->context->heap, state_name(name, "over.due", self->node),
+                               &self->timers, error);
+    }
+    return result;
+}
+
+static uint32_t call_count(const struct plan_over *plan)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < plan->frame_count; i++) {
+        count += plan->frames[i].call_count;
+    }
+    return count;
+}
+
+int over_fused_open(const struct plan_node *node, const struct row_layout *const *inputs,
+                    struct operator_context *context, struct operator** out, struct error *error)
+{
+    ASSERT(node->over.frame_count >= 2);
+    ASSERT(node->over.frame_count <= PLAN_OVER_FRAMES_MAX);
+    const size_t bytes =
+        (sizeof(struct over_fused) + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES;
+    struct over_fused *self = operator_scratch(bytes);
+    if (self == NULL) {
+        return error_set(error, -ENOMEM, "out of memory");
+    }
+    *self = (struct over_fused){
+        .base.ops = &over_fused_ops,
+        .context = context,
+        .node = node,
+        .plan = &node->over,
+        .input = inputs[0],
+        .frame_count = node->over.frame_count,
+        .watermark_ms = WATERMARK_MIN,
+        .before_ms = WATERMARK_MIN,
+    };
+    self->packer.tag_bytes = node->over.on_arrival ? 0 : sizeof(uint64_t);
+    self->keyer = keyer_create(inputs[0], &node->over.key);
+    self->scratch_value = operator_scratch(TABLE_VALUE_BYTES_MAX);
+    self->pending_row = operator_scratch(OPERATOR_ROW_BYTES);
+    self->due_payload = operator_scratch(DUE_PAYLOAD_BYTES);
+    int result = 0;
+    if (self->keyer == NULL || self->scratch_value == NULL || self->pending_row == NULL ||
+        self->due_payload == NULL || widener_init(&self->widener, inputs[0]) != 0 ||
+        over_packer_init(&self->packer, inputs[0], 2 * call_count(self->plan)) != 0 ||
+        frames_fill(self) != 0) {
+        result = error_set(error, -ENOMEM, "out of memory");
+    }
+    if (result == 0) {
+        result = state_create(self, error);
+    }
+    if (result != 0) {
+        fused_close(&self->base);
+        return result;
+    }
+    *out = &self->base;
+    return 0;
+}
+
+static void key_init(struct over_fused *self, const struct accumulator_state *state)
+{
+    ASSERT(state->value != NULL);
+    list_init(fused_pending(state), state->shard, 0);
+    list_init(fused_rows(state), state->shard, self->mark_count);
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        const struct fused_frame *frame = &self->frames[i];
+        accumulators_init(frame->set, state);
+        if (frame->behind_bytes != 0) {
+            const struct accumulator_state behind = fused_behind(frame, state);
+            accumulators_init(frame->set, &behind);
+        }
+    }
+}
+
+struct accumulator_state over_fused_take(struct over_fused *self, const struct fused_lookup *lookup,
+                                         bool *created)
+{
+    struct accumulator_state state = {
+        .heap = self->context->heap,
+        .value = lookup->value,
+        .shard = table_shard(self->keys, lookup->hash),
+    };
+    *created = false;
+    if (state.value == NULL) {
+        state.value = table_insert(self->keys, lookup->hash, lookup->key, created);
+        self->values_void |= *created;
+    }
+    if (*created) {
+        key_init(self, &state);
+    }
+    return state;
+}
+
+void over_fused_remove(struct over_fused *self, const struct accumulator_state *state,
+                       uint64_t hash, struct span key)
+{
+    ASSERT(state->value != NULL);
+    ASSERT(fused_pending(state)->count == 0);
+    while (!list_clear(self->context->heap, fused_rows(state), UINT32_MAX)) {
+    }
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        const struct fused_frame *frame = &self->frames[i];
+        ASSERT(frame->behind_bytes == 0); /* keys of unbounded frames never end */
+        accumulators_clear(frame->set, state);
+    }
+    (void)table_remove(self->keys, hash, key);
+    self->context->counters[OPERATOR_EXPIRED]++;
+}
+
+bool over_fused_timer_set(struct over_fused *self, int64_t time_ms, uint64_t hash, struct span key,
+                          uint32_t tag)
+{
+    ASSERT(key.bytes <= KEY_BYTES_MAX);
+    /* A short key's payload is put together on the stack; the due payload may be in use. */
+    uint8_t small[256];
+    uint8_t *payload = key.bytes <= sizeof(small) - DUE_HEAD_BYTES ? small : self->packer.packed;
+    memcpy(payload, &hash, sizeof(hash));
+    memcpy(payload + sizeof(hash), &tag, sizeof(tag));
+    memcpy(payload + DUE_HEAD_BYTES, key.data, key.bytes);
+    const struct span content = {.data = payload, .bytes = DUE_HEAD_BYTES + key.bytes};
+    return timers_set(self->timers, table_shard(self->keys, hash), time_ms, content, NULL);
+}
+
+bool over_fused_timer_pop(struct over_fused *self)
+{
+    ASSERT(!self->is_firing);
+    const struct span_mut scratch = {.data = self->due_payload, .bytes = DUE_PAYLOAD_BYTES};
+    if (!timers_pop(self->timers, self->watermark_ms, scratch, &self->due)) {
+        return false;
+    }
+    if (self->due.payload.data != self->due_payload) {
+        /* Firing changes timers, so the key must outlive them. */
+        memcpy(self->due_payload, self->due.payload.data, self->due.payload.bytes);
+        self->due.payload.data = self->due_payload;
+    }
+    return true;
+}
+
+struct fused_due over_fused_due(const struct over_fused *self)
+{
+    ASSERT(self->due.payload.bytes > DUE_HEAD_BYTES);
+    struct fused_due due;
+    memcpy(&due.hash, self->due.payload.data, sizeof(due.hash));
+    memcpy(&due.tag, self->due.payload.data + sizeof(due.hash), sizeof(due.tag));
+    due.key = (struct span){
+        .data = self->due.payload.data + DUE_HEAD_BYTES,
+        .bytes = self->due.payload.bytes - DUE_HEAD_BYTES,
+    };
+    return due;
+}
+
+/* Asks the table for the values of a batch, and for their memory. */
+static void values_find(struct over_fused *self, uint32_t count)
+{
+    ASSERT(count <= PARCEL_ROWS_MAX);
+    const uint32_t first = self->plan->on_arrival ? offsetof(struct fused_key, last_ms) : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        self->values[i] =
+            table_find_write(self->keys, self->keyer->hashes[i], self->keyer->keys[i]);
+        /* By watermark only the front is used as a row comes. */
+        const uint32_t end =
+            self->plan->on_arrival ? self->value_bytes : self->clocks_offset + CACHE_LINE_BYTES;
+        for (uint32_t at = first; self->values[i] != NULL && at < end; at += CACHE_LINE_BYTES) {
+            __builtin_prefetch((const uint8_t *)self->values[i] + at, 1);
+        }
+    }
+    self->values_void = false;
+}
+
+/* Brings the lists of a batch towards the cache, step by step so that its misses overlap: chunks,
+ * then items. */
+static void lists_warm(struct over_fused *self, uint32_t count, uint32_t step)
+{
+    struct accumulator_state state = {.heap = self->context->heap};
+    for (uint32_t i = 0; i < count; i++) {
+        if (self->values[i] == NULL) {
+            continue;
+        }
+        state.value = self->values[i];
+        const struct list_head *list =
+            self->plan->on_arrival ? fused_rows(&state) : fused_pending(&state);
+        if (step == 0) {
+            list_prefetch(state.heap, list);
+        } else {
+            list_prefetch_items(state.heap, list);
+        }
+        for (uint32_t f = 0; self->plan->on_arrival && f < self->frame_count; f++) {
+            accumulators_prefetch(self->frames[f].set, &state, step);
+        }
+    }
+}
+
+static enum operator_verdict rows_take(struct over_fused *self, const struct row *const *rows,
+                                       uint32_t count)
+{
+    values_find(self, count);
+    lists_warm(self, count, 0);
+    lists_warm(self, count, 1);
+    for (uint32_t i = 0; i < count; i++) {
+        ASSERT_SLOW(rows[i]->kind == ROW_INSERT);
+        const struct fused_lookup lookup = {
+            .hash = self->keyer->hashes[i],
+            .key = self->keyer->keys[i],
+            .value = self->values_void ? NULL : self->values[i],
+        };
+        const enum operator_verdict verdict = self->plan->on_arrival
+                                                  ? over_fused_arrival_row(self, rows[i], &lookup)
+                                                  : over_fused_event_row(self, rows[i], &lookup);
+        if (verdict != OPERATOR_DONE) {
+            return verdict;
+        }
+    }
+    return OPERATOR_DONE;
+}
+
+static enum operator_verdict fused_process(struct operator* base, uint32_t input,
+                                           const struct parcel *parcel)
+{
+    struct over_fused *self = (struct over_fused *)base;
+    ASSERT(input == 0);
+    const struct row *rows[PARCEL_ROWS_MAX];
+    const uint32_t count = parcel_rows(parcel, rows);
+    self->context->counters[OPERATOR_ROWS_IN] += count;
+    operator_tidy(self->context);
+    for (uint32_t first = 0; first < count;) {
+        const uint32_t filled = keyer_fill(self->keyer, self->keys, rows + first, count - first);
+        if (filled == 0) {
+            return operator_fail(self->context, "a PARTITION BY key is longer than %u bytes",
+                                 KEY_BYTES_MAX);
+        }
+        const enum operator_verdict verdict = rows_take(self, rows + first, filled);
+        if (verdict != OPERATOR_DONE) {
+            return verdict;
+        }
+        first += filled;
+    }
+    return OPERATOR_DONE;
+}
+
+static enum operator_verdict fused_advance(struct operator* base, int64_t watermark_ms)
+{
+    struct over_fused *self = (struct over_fused *)base;
+    ASSERT(watermark_ms >= self->watermark_ms);
+    if (!self->is_advancing) {
+        self->before_ms = self->watermark_ms;
+        self->watermark_ms = watermark_ms;
+        self->is_advancing = true;
+    }
+    const enum operator_verdict verdict =
+        self->plan->on_arrival ? over_fused_arrival_advance(self) : over_fused_event_advance(self);
+    self->is_advancing = verdict == OPERATOR_AGAIN;
+    return verdict;
+}
+
+static const struct operator_ops over_fused_ops = {
+    .name = "Over",
+    .open = over_fused_open,
+    .process = fused_process,
+    .advance = fused_advance,
+    .close = fused_close,
+};

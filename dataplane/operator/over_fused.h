@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the files of the fused OVER: over_fused.c sets it up, over_fused_arrival.c answers rows
+ * at once, over_fused_event.c when the watermark has passed them. In both a key is one table entry
+ *
+ *     struct fused_key | list of packed rows, a mark a frame | clocks, by watermark only |
+ *     accumulators of frame 0, frame 1, ...
+ *
+ * and a row is packed and listed once, whatever the number of frames. */
+#pragma once
+
+#include "dataplane/operator/operator_internal.h"
+#include "dataplane/operator/over_packer.h"
+#include "state/timers.h"
+
+#define FUSED_MARK_NONE UINT32_MAX
+
+/* One level of the stack that the node stands for. */
+struct fused_frame {
+    const struct plan_over_frame *plan;
+    struct aggregate_call *calls; /* the plan's, with packed columns where rows are packed */
+    struct accumulator_set *set;
+    bool is_range;         /* bounded RANGE: leavers go by time */
+    bool reads_packed;     /* its calls read packed rows, else rows of the input */
+    uint32_t mark;         /* where the frame starts in the list; NONE: it keeps no rows */
+    uint32_t behind_bytes; /* on arrival, unbounded: how far behind lies its second state */
+    uint32_t first_column; /* of its results in the output */
+};
+
+/* In front of each key's state. */
+struct fused_key {
+    _Alignas(8) uint8_t pending[LIST_HEAD_BYTES(0)]; /* by watermark: whole rows that wait */
+    int64_t last_ms;                                 /* on arrival: time of the newest row */
+    uint64_t sequence;                               /* by watermark: tags given so far */
+    _Alignas(8) uint8_t rows[];                      /* list head with a mark a frame */
+};
+
+/* By watermark: what a level of the stack would know of the key. */
+struct fused_clock {
+    int64_t last_ms;    /* of the last time that fired; a later row must be above it */
+    int64_t cleanup_ms; /* bounded RANGE: when the level forgets the key; 0: it has none */
+    uint64_t forgotten; /* rows tagged below this have left by forgetting */
+    int64_t taken_in;   /* ROWS: rows so far */
+    int64_t taken_out;
+};
+
+struct over_fused {
+    struct operator base;
+    struct operator_context *context;
+    const struct plan_node *node;
+    const struct plan_over *plan;
+    const struct row_layout *input;
+    struct keyer *keyer;
+    struct widener widener;
+    struct over_packer packer;
+    struct fused_frame frames[PLAN_OVER_FRAMES_MAX];
+    uint32_t frame_count;
+    uint32_t mark_count;
+    uint32_t clocks_offset;
+    uint32_t value_bytes;
+    bool has_range;       /* a bounded RANGE frame */
+    bool has_rows;        /* a bounded ROWS frame */
+    bool all_range;       /* so that a key ends */
+    int64_t range_max_ms; /* the longest RANGE frame */
+    int64_t rows_max;     /* the longest ROWS frame */
+    uint8_t *scratch_value;
+    uint8_t *pending_row; /* a long waiting row, read back */
+    struct table *keys;
+    void *values[PARCEL_ROWS_MAX]; /* of the rows in work; void once a key was added */
+    bool values_void;
+    struct timers *timers;
+    int64_t watermark_ms; /* reached, or being reached while is_advancing */
+    int64_t before_ms;    /* the one before: what upper levels know as rows come up to them */
+    bool is_advancing;
+    /* The timer that fires now; kept over calls while the output has no room. */
+    uint8_t *due_payload;
+    struct timer_due due;
+    bool is_firing;
+    bool is_accumulated; /* the rows of its time are in the RANGE accumulators */
+    uint32_t due_depth;  /* how many levels take those rows */
+};
+
+/* A row's key, and its value when the table has been asked for it already. */
+struct fused_lookup {
+    uint64_t hash;
+    struct span key;
+    uint8_t *value; /* NULL: not there, or not known any more */
+};
+
+/* Opens the body of a fused node; as operator_ops.open. */
+int over_fused_open(const struct plan_node *node, const struct row_layout *const *inputs,
+                    struct operator_context *context, struct operator** out, struct error *error);
+
+/* Finds or makes the value of a key; a new one has its lists and accumulators ready.
+ * created  set to whether it is new
+ * returns  the state; its value is NULL when the arena is exhausted
+ * threads  owning lane only */
+struct accumulator_state over_fused_take(struct over_fused *self, const struct fused_lookup *lookup,
+                                         bool *created);
+
+/* Forgets a key and all its rows.
+ * threads  owning lane only */
+void over_fused_remove(struct over_fused *self, const struct accumulator_state *state,
+                       uint64_t hash, struct span key);
+
+/* Sets a timer for a key.
+ * tag      given back by over_fused_due
+ * returns  false when the arena is exhausted
+ * threads  owning lane only */
+bool over_fused_timer_set(struct over_fused *self, int64_t time_ms, uint64_t hash, struct span key,
+                          uint32_t tag);
+
+/* Takes the next timer that is due into self->due.
+ * returns  whether there was one
+ * threads  owning lane only */
+bool over_fused_timer_pop(struct over_fused *self);
+
+/* What self->due is for. */
+struct fused_due {
+    uint64_t hash;
+    uint32_t tag;
+    struct span key;
+};
+
+/* Reads the timer in self->due.
+ * threads  owning lane only */
+struct fused_due over_fused_due(const struct over_fused *self);
+
+/* Takes one row of a parcel, its key already computed.
+ * threads  owning lane only */
+enum operator_verdict over_fused_arrival_row(struct over_fused *self, const struct row *row,
+                                             const struct fused_lookup *lookup);
+
+/* Forgets the keys that no later row can reach. */
+enum operator_verdict over_fused_arrival_advance(struct over_fused *self);
+
+/* As over_fused_arrival_row, by watermark. */
+enum operator_verdict over_fused_event_row(struct over_fused *self, const struct row *row,
+                                           const struct fused_lookup *lookup);
+
+/* Fires what the watermark has passed. */
+enum operator_verdict over_fused_event_advance(struct over_fused *self);
+
+/* The event time that OVER works with: a NULL time reads as the epoch, as in Flink. */
+static inline int64_t fused_time(const struct row *row)
+{
+    return row->time_ms == ROW_TIME_NONE ? 0 : row->time_ms;
+}
+
+/* Subtracts without wrapping below the lowest time. */
+static inline int64_t fused_minus(int64_t time_ms, int64_t delta_ms)
+{
+    int64_t difference;
+    return __builtin_sub_overflow(time_ms, delta_ms, &difference) ? INT64_MIN : difference;
+}
+
+/* Adds without wrapping above the highest time. */
+static inline int64_t fused_plus(int64_t time_ms, int64_t delta_ms)
+{
+    int64_t sum;
+    return __builtin_add_overflow(time_ms, delta_ms, &sum) ? INT64_MAX : sum;
+}
+
+/* The front of a key's state. */
+static inline struct fused_key *fused_key(const struct accumulator_state *state)
+{
+    return (struct fused_key *)(void *)state->value;
+}
+
+/* The list of whole rows that wait. */
+static inline struct list_head *fused_pending(const struct accumulator_state *state)
+{
+    return (struct list_head *)(void *)fused_key(state)->pending;
+}
+
+/* The list of packed rows. */
+static inline struct list_head *fused_rows(const struct accumulator_state *state)
+{
+    return (struct list_head *)(void *)fused_key(state)->rows;
+}
+
+/* The clocks, one a frame. */
+static inline struct fused_clock *fused_clocks(const struct over_fused *self,
+                                               const struct accumulator_state *state)
+{
+    return (struct fused_clock *)(void *)(state->value + self->clocks_offset);
+}
+
+/* On arrival, the state of an unbounded frame over the rows at or behind the watermark. */
+static inline struct accumulator_state fused_behind(const struct fused_frame *frame,
+                                                    const struct accumulator_state *state)
+{
+    struct accumulator_state behind = *state;
+    behind.value += frame->behind_bytes;
+    return behind;
+}

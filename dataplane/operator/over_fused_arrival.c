@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fused OVER answered on arrival; the rules are those of over_arrival.c, frame by frame.
+ *
+ *  - Bounded RANGE: accumulators slide with the key's newest row, leavers are what the frame's mark
+ *    passes. An older row is answered by a walk over its own range.
+ *  - Bounded ROWS: a walk over the rows of the frame.
+ *  - Unbounded: one state over all rows, one over those behind the watermark; the mark stands at
+ *    the first row that is not yet in the latter.
+ *
+ * Rows stay as long as any frame may need them, so a row behind the watermark may see more here
+ * than in the stack, where each level gives its rows up by itself; in time, answers are equal. */
+#include "dataplane/operator/over_fused.h"
+
+#define DEAD_DROP_MAX 4 /* rows given up per row taken in */
+#define END_SLACK_MS  INT64_C(600000)
+
+/* A row being answered. */
+struct arrival {
+    struct accumulator_state state;
+    const struct row *row;
+    const struct row *packed;
+    int64_t time_ms;
+    bool in_order; /* no newer row of the key is here */
+};
+
+/* Begins a frame's state that lives for one answer. */
+static struct accumulator_state scratch_begin(struct over_fused *self,
+                                              const struct fused_frame *frame, uint32_t shard)
+{
+    ASSERT(accumulators_bytes(frame->set) <= TABLE_VALUE_BYTES_MAX);
+    struct accumulator_state state = {
+        .heap = self->context->heap,
+        .value = self->scratch_value,
+        .shard = shard,
+    };
+    memset(state.value, 0, accumulators_bytes(frame->set));
+    accumulators_init(frame->set, &state);
+    return state;
+}
+
+/* Stores the results of a frame. */
+static bool frame_store(struct over_fused *self, const struct fused_frame *frame,
+                        const struct accumulator_state *state, struct row_writer *writer)
+{
+    return results_store(frame->set, state, self->context->output, writer, frame->first_column);
+}
+
+/* Answers a frame over the rows from cursor on, up to the row's time. */
+static enum operator_verdict walk_answer(struct over_fused *self, const struct fused_frame *frame,
+                                         const struct arrival *arrival, struct list_cursor cursor,
+                                         int64_t count_max, struct row_writer *writer)
+{
+    const struct heap *heap = self->context->heap;
+    struct accumulator_state scratch = scratch_begin(self, frame, arrival->state.shard);
+    bool more = cursor.chunk != 0;
+    for (int64_t i = 0; more && i < count_max; i++) {
+        const struct list_item item = list_item(heap, &cursor);
+        if (item.order > arrival->time_ms) {
+            break;
+        }
+        scratch.order = frame->plan->is_rows ? i : item.order;
+        const struct row *packed = over_packer_unpack(&self->packer, heap, &item);
+        if (!accumulators_add(frame->set, &scratch, packed)) {
+            return operator_fail_full(self->context);
+        }
+        more = list_next(heap, &cursor);
+    }
+    const bool fits = frame_store(self, frame, &scratch, writer);
+    accumulators_clear(frame->set, &scratch);
+    return fits ? OPERATOR_DONE : operator_fail_row(self->context);
+}
+
+static enum operator_verdict rows_answer(struct over_fused *self, const struct fused_frame *frame,
+                                         const struct arrival *arrival, struct row_writer *writer)
+{
+    ASSERT(frame->plan->is_rows);
+    const struct heap *heap = self->context->heap;
+    const struct list_head *list = fused_rows(&arrival->state);
+    const int64_t time_ms = arrival->time_ms;
+    struct list_cursor cursor;
+    const bool found = time_ms != INT64_MAX && list_seek(heap, list, time_ms + 1, &cursor)
+                           ? list_prev(heap, &cursor)
+                           : list_last(heap, list, &cursor);
+    ASSERT(found);
+    struct list_cursor start = cursor;
+    int64_t count = 1;
+    while (count <= frame->plan->preceding && list_prev(heap, &cursor)) {
+        start = cursor;
+        count++;
+    }
+    return walk_answer(self, frame, arrival, start, count, writer);
+}
+
+/* Makes an unbounded frame's state over all rows anew, answering the row at its place. */
+static enum operator_verdict all_rebuild(struct over_fused *self, const struct fused_frame *frame,
+                                         const struct arrival *arrival, struct row_writer *writer)
+{
+    const struct heap *heap = self->context->heap;
+    const struct accumulator_state *state = &arrival->state;
+    const struct accumulator_state behind = fused_behind(frame, state);
+    accumulators_clear(frame->set, state);
+    accumulators_init(frame->set, state);
+    if (!accumulators_merge(frame->set, state, &behind)) {
+        return operator_fail_full(self->context);
+    }
+    struct list_cursor cursor;
+    bool answered = false;
+    bool more = list_mark(heap, fused_rows(state), frame->mark, &cursor);
+    for (; more; more = list_next(heap, &cursor)) {
+        const struct list_item item = list_item(heap, &cursor);
+        if (!answered && item.order > arrival->time_ms) {
+            answered = true;
+            if (!frame_store(self, frame, state, writer)) {
+                return operator_fail_row(self->context);
+            }
+        }
+        const struct row *packed = over_packer_unpack(&self->packer, heap, &item);
+        if (!accumulators_add(frame->set, state, packed)) {
+            return operator_fail_full(self->context);
+        }
+    }
+    return answered || frame_store(self, frame, state, writer) ? OPERATOR_DONE
+                                                               : operator_fail_row(self->context);
+}
+
+static enum operator_verdict frame_answer(struct over_fused *self, const struct fused_frame *frame,
+                                          const struct arrival *arrival, struct row_writer *writer)
+{
+    if (frame->plan->is_rows && !frame->plan->unbounded) {
+        return rows_answer(self, frame, arrival, writer);
+    }
+    if (arrival->in_order) {
+        return frame_store(self, frame, &arrival->state, writer) ? OPERATOR_DONE
+                                                                 : operator_fail_row(self->context);
+    }
+    if (frame->plan->unbounded) {
+        return all_rebuild(self, frame, arrival, writer);
+    }
+    struct list_cursor cursor;
+    const int64_t start_ms = fused_minus(arrival->time_ms, frame->plan->preceding);
+    (void)list_seek(self->context->heap, fused_rows(&arrival->state), start_ms, &cursor);
+    return walk_answer(self, frame, arrival, cursor, INT64_MAX, writer);
+}
+
+/* The row goes out once, widened by the results of all frames. */
+static enum operator_verdict answer(struct over_fused *self, const struct arrival *arrival)
+{
+    struct row_writer writer;
+    struct output *output = self->context->output;
+    if (!widener_begin(&self->widener, output, &writer, arrival->row)) {
+        return operator_fail_row(self->context);
+    }
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        const enum operator_verdict verdict =
+            frame_answer(self, &self->frames[i], arrival, &writer);
+        if (verdict != OPERATOR_DONE) {
+            return verdict;
+        }
+    }
+    output_row_end(output, &writer);
+    self->context->counters[OPERATOR_ROWS_OUT]++;
+    return OPERATOR_DONE;
+}
+
+/* Bounded RANGE: lets rows go that the row's frame begins behind.
+ * returns  how many, or -1 when the arena is exhausted */
+static int range_pass(struct over_fused *self, const struct fused_frame *frame,
+                      struct arrival *arrival)
+{
+    const struct heap *heap = self->context->heap;
+    struct list_head *list = fused_rows(&arrival->state);
+    const int64_t start_ms = fused_minus(arrival->time_ms, frame->plan->preceding);
+    struct list_item item;
+    int count = 0;
+    for (; list_mark_pass(heap, list, frame->mark, start_ms, &item); count++) {
+        arrival->state.order = item.order;
+        const struct row *packed = over_packer_unpack(&self->packer, heap, &item);
+        if (!accumulators_retract(frame->set, &arrival->state, packed)) {
+            return -1;
+        }
+    }
+    return count;
+}
+
+/* Unbounded: moves rows that the watermark has passed into the state behind it.
+ * returns  as range_pass */
+static int behind_pass(struct over_fused *self, const struct fused_frame *frame,
+                       const struct arrival *arrival)
+{
+    const struct heap *heap = self->context->heap;
+    struct list_head *list = fused_rows(&arrival->state);
+    struct accumulator_state behind = fused_behind(frame, &arrival->state);
+    const int64_t bound_ms = fused_plus(self->watermark_ms, 1);
+    struct list_item item;
+    int count = 0;
+    for (; list_mark_pass(heap, list, frame->mark, bound_ms, &item); count++) {
+        behind.order = item.order;
+        const struct row *packed = over_packer_unpack(&self->packer, heap, &item);
+        if (!accumulators_add(frame->set, &behind, packed)) {
+            return -1;
+        }
+    }
+    return count;
+}
+
+/* Moves all marks before the row is listed.
+ * left     set to whether rows may have become useless
+ * returns  false when the arena is exhausted */
+static bool marks_pass(struct over_fused *self, struct arrival *arrival, bool *left)
+{
+    *left = !self->has_range;
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        const struct fused_frame *frame = &self->frames[i];
+        int count = 0;
+        if (frame->plan->unbounded) {
+            count = behind_pass(self, frame, arrival);
+        } else if (frame->is_range && arrival->in_order) {
+            count = range_pass(self, frame, arrival);
+            *left = *left || (count != 0 && frame->plan->preceding == self->range_max_ms);
+        }
+        if (count < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Takes the row into a frame's accumulators. */
+static bool frame_take(struct over_fused *self, const struct fused_frame *frame,
+                       const struct arrival *arrival, int64_t newest_ms)
+{
+    if (frame->plan->unbounded) {
+        /* A row behind the watermark stands in front of the mark, which so never passes it. */
+        const struct accumulator_state behind = fused_behind(frame, &arrival->state);
+        if (arrival->time_ms <= self->watermark_ms &&
+            !accumulators_add(frame->set, &behind, arrival->packed)) {
+            return false;
+        }
+        return !arrival->in_order || accumulators_add(frame->set, &arrival->state, arrival->packed);
+    }
+    if (frame->plan->is_rows || arrival->time_ms < fused_minus(newest_ms, frame->plan->preceding)) {
+        return true;
+    }
+    return accumulators_add(frame->set, &arrival->state, arrival->packed);
+}
+
+/* Whether no frame of a row in time reaches the first row any more. */
+static bool first_is_dead(const struct over_fused *self, const struct accumulator_state *state,
+                          const struct list_cursor *first)
+{
+    const struct heap *heap = self->context->heap;
+    const struct list_head *list = fused_rows(state);
+    const int64_t newest_ms = fused_key(state)->last_ms;
+    const int64_t reached_ms = newest_ms < self->watermark_ms ? newest_ms : self->watermark_ms;
+    struct list_cursor cursor;
+    if (self->has_range &&
+        list_item(heap, first).order >= fused_minus(reached_ms, self->range_max_ms)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        if (self->frames[i].plan->unbounded &&
+            list_mark(heap, list, self->frames[i].mark, &cursor) && cursor.chunk == first->chunk &&
+            cursor.index == first->index) {
+            return false;
+        }
+    }
+    if (!self->has_rows) {
+        return true;
+    }
+    /* As many rows as the longest frame needs must lie between it and the watermark. */
+    cursor = *first;
+    for (int64_t i = 0; i < self->rows_max; i++) {
+        if (!list_next(heap, &cursor)) {
+            return false;
+        }
+    }
+    return list_item(heap, &cursor).order <= self->watermark_ms &&
+           (int64_t)list->count > self->rows_max + 1;
+}
+
+static void dead_drop(struct over_fused *self, const struct accumulator_state *state)
+{
+    struct list_cursor first;
+    for (uint32_t i = 0;
+         i < DEAD_DROP_MAX && list_first(self->context->heap, fused_rows(state), &first); i++) {
+        if (!first_is_dead(self, state, &first)) {
+            break;
+        }
+        list_drop_first(self->context->heap, fused_rows(state));
+    }
+}
+
+/* When to look whether a key has ended. Later than its frames by a while: a key that pauses for
+ * little more than those would else be made and forgotten for each row. */
+static int64_t end_ms(const struct over_fused *self, const struct fused_key *key)
+{
+    return key->last_ms + self->range_max_ms + 1;
+}
+
+static bool end_timer_set(struct over_fused *self, const struct fused_key *key, uint64_t hash,
+                          struct span name)
+{
+    return over_fused_timer_set(self, end_ms(self, key) + END_SLACK_MS, hash, name, 0);
+}
+
+enum operator_verdict over_fused_arrival_row(struct over_fused *self, const struct row *row,
+                                             const struct fused_lookup *lookup)
+{
+    bool created;
+    bool left;
+    struct arrival arrival = {
+        .state = over_fused_take(self, lookup, &created),
+        .row = row,
+        .time_ms = fused_time(row),
+    };
+    if (arrival.state.value == NULL) {
+        return operator_fail_full(self->context);
+    }
+    struct fused_key *key = fused_key(&arrival.state);
+    if (created) {
+        key->last_ms = arrival.time_ms;
+        if (self->all_range && !end_timer_set(self, key, lookup->hash, lookup->key)) {
+            return operator_fail_full(self->context);
+        }
+    }
+    const struct span content = over_packer_pack(&self->packer, row, 0);
+    if (content.data == NULL) {
+        return operator_fail_row(self->context);
+    }
+    arrival.packed = over_packer_row(&self->packer, content.data);
+    arrival.in_order = arrival.time_ms >= key->last_ms;
+    if (!marks_pass(self, &arrival, &left) ||
+        !list_insert(self->context->heap, fused_rows(&arrival.state), arrival.time_ms, content)) {
+        return operator_fail_full(self->context);
+    }
+    key->last_ms = arrival.in_order ? arrival.time_ms : key->last_ms;
+    arrival.state.order = arrival.time_ms;
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        if (!frame_take(self, &self->frames[i], &arrival, key->last_ms)) {
+            return operator_fail_full(self->context);
+        }
+    }
+    const enum operator_verdict verdict = answer(self, &arrival);
+    if (left) {
+        dead_drop(self, &arrival.state);
+    }
+    return verdict;
+}
+
+enum operator_verdict over_fused_arrival_advance(struct over_fused *self)
+{
+    while (over_fused_timer_pop(self)) {
+        const struct fused_due due = over_fused_due(self);
+        struct accumulator_state state = {
+            .heap = self->context->heap,
+            .value = table_find_write(self->keys, due.hash, due.key),
+            .shard = table_shard(self->keys, due.hash),
+        };
+        ASSERT(state.value != NULL); /* one timer a key, from its first row to its end */
+        if (end_ms(self, fused_key(&state)) <= self->watermark_ms) {
+            over_fused_remove(self, &state, due.hash, due.key);
+        } else if (!end_timer_set(self, fused_key(&state), due.hash, due.key)) {
+            return operator_fail_full(self->context);
+        }
+    }
+    return OPERATOR_DONE;
+}
