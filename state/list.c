@@ -684,6 +684,17 @@ void list_prefetch_items(const struct heap *heap, const struct list_head *head)
     }
 }
 
+void list_prefetch_end(const struct heap *heap, const struct list_head *head, uint32_t step)
+{
+    ASSERT_SLOW(step <= 1);
+    if (head->last != 0 && step == 0) {
+        chunk_prefetch(heap, head->last);
+    } else if (head->last != 0) {
+        const struct chunk *last = chunk_read(heap, head->last);
+        item_prefetch(last, last->end);
+    }
+}
+
 /* Checks L1 and L5 of one chunk.
  * returns  the last order in it */
 static int64_t chunk_check(const struct chunk *chunk, int64_t order)

@@ -146,6 +146,9 @@ void list_prefetch(const struct heap *heap, const struct list_head *head);
 /* The second step: the items at the front, at the end and at the marks. */
 void list_prefetch_items(const struct heap *heap, const struct list_head *head);
 
+/* As both steps above, for inserts at the end only: step 0 fetches the chunk, step 1 the room. */
+void list_prefetch_end(const struct heap *heap, const struct list_head *head, uint32_t step);
+
 /* Walks the list and stops the process at a broken invariant; for tests.
  * threads  owning lane only */
 void list_check(const struct heap *heap, const struct list_head *head);

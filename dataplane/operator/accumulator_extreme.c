@@ -456,6 +456,201 @@ static const struct accumulator_ops sliding_ops = {
     .result = sliding_result,
 };
 
+/* SLIDING over values of one slot. The first candidates lie in the state itself, so that a frame of
+ * ordinary data touches no other memory; what is more stands in the list behind them. No two have
+ * one order: of values that leave together only the best can be an answer. */
+#define HELD_MAX 4
+
+struct held {
+    int64_t order;
+    uint64_t word;
+};
+
+struct sliding_fixed {
+    struct list_head more; /* candidates behind those held; empty while there is room */
+    uint64_t count;        /* of held */
+    struct held held[HELD_MAX];
+};
+
+/* As candidate_compare, a candidate held in the state. */
+static int held_compare(const struct accumulator *self, const struct accumulator_state *state,
+                        const struct held *held, const void *datum)
+{
+    const struct list_item item = {
+        .order = held->order,
+        .data = (const uint8_t *)&held->word,
+        .bytes = sizeof(held->word),
+    };
+    return candidate_compare(self, state, &item, datum);
+}
+
+/* Puts a candidate at a place among those held; there is room. */
+static void held_put(struct sliding_fixed *sliding, uint64_t at, int64_t order, const void *datum)
+{
+    ASSERT(at <= sliding->count);
+    ASSERT(sliding->count < HELD_MAX);
+    memmove(&sliding->held[at + 1], &sliding->held[at],
+            (sliding->count - at) * sizeof(sliding->held[0]));
+    sliding->held[at].order = order;
+    memcpy(&sliding->held[at].word, datum, sizeof(sliding->held[at].word));
+    sliding->count++;
+}
+
+/* Removes candidates behind which the newcomer beats, from the end of those held. */
+static void held_trim(const struct accumulator *self, const struct accumulator_state *state,
+                      struct sliding_fixed *sliding, const void *datum)
+{
+    while (sliding->count != 0 &&
+           held_compare(self, state, &sliding->held[sliding->count - 1], datum) < 0) {
+        sliding->count--;
+    }
+}
+
+/* A row that comes out of order, and room in the state: as candidate_insert. */
+static void held_insert(const struct accumulator *self, const struct accumulator_state *state,
+                        struct sliding_fixed *sliding, const void *datum)
+{
+    uint64_t at = sliding->count;
+    while (at != 0 && sliding->held[at - 1].order > state->order) {
+        at--;
+    }
+    if (at < sliding->count && held_compare(self, state, &sliding->held[at], datum) >= 0) {
+        return;
+    }
+    uint64_t keep = at;
+    while (keep != 0 && held_compare(self, state, &sliding->held[keep - 1], datum) < 0) {
+        keep--;
+    }
+    if (keep != 0 && sliding->held[keep - 1].order == state->order) {
+        return;
+    }
+    memmove(&sliding->held[keep], &sliding->held[at],
+            (sliding->count - at) * sizeof(sliding->held[0]));
+    sliding->count -= at - keep;
+    held_put(sliding, keep, state->order, datum);
+}
+
+/* Out of order without room: all candidates go to the list, which finds the place. */
+static bool spilled_insert(const struct accumulator *self, const struct accumulator_state *state,
+                           struct sliding_fixed *sliding, const void *datum)
+{
+    for (; sliding->count != 0; sliding->count--) {
+        const struct held *last = &sliding->held[sliding->count - 1];
+        const struct span word = {(const uint8_t *)&last->word, sizeof(last->word)};
+        if (!list_insert(state->heap, &sliding->more, last->order, word)) {
+            return false;
+        }
+    }
+    return candidate_insert(self, state, &sliding->more, datum);
+}
+
+/* Keeps the best in the state. */
+static void held_refill(const struct accumulator_state *state, struct sliding_fixed *sliding)
+{
+    struct list_cursor cursor;
+    while (sliding->count < HELD_MAX && sliding->more.count != 0) {
+        (void)list_first(state->heap, &sliding->more, &cursor);
+        const struct list_item item = list_item(state->heap, &cursor);
+        held_put(sliding, sliding->count, item.order, item.data);
+        list_drop_first(state->heap, &sliding->more);
+    }
+}
+
+/* In order, with candidates in the list: as sliding_add; the list may run empty.
+ * done     set to whether the value has found its place
+ * returns  false when the arena is exhausted */
+static bool listed_add(const struct accumulator *self, const struct accumulator_state *state,
+                       struct sliding_fixed *sliding, const void *datum, bool *done)
+{
+    struct list_cursor cursor;
+    *done = true;
+    while (list_last(state->heap, &sliding->more, &cursor)) {
+        const struct list_item item = list_item(state->heap, &cursor);
+        if (item.order > state->order) {
+            const bool fine = spilled_insert(self, state, sliding, datum);
+            held_refill(state, sliding);
+            return fine;
+        }
+        if (candidate_compare(self, state, &item, datum) >= 0) {
+            return item.order == state->order ||
+                   list_insert(state->heap, &sliding->more, state->order,
+                               accumulator_span(self, datum));
+        }
+        list_remove(state->heap, &sliding->more, &cursor);
+    }
+    *done = false;
+    return true;
+}
+
+static bool fixed_add(const struct accumulator *self, const struct accumulator_state *state,
+                      void *at, const void *datum)
+{
+    ASSERT_SLOW(datum != NULL);
+    struct sliding_fixed *sliding = at;
+    if (sliding->more.count != 0) {
+        bool done;
+        if (!listed_add(self, state, sliding, datum, &done)) {
+            return false;
+        }
+        if (done) {
+            return true;
+        }
+    }
+    const uint64_t count = sliding->count;
+    if (count != 0 && sliding->held[count - 1].order > state->order) {
+        if (count < HELD_MAX) {
+            held_insert(self, state, sliding, datum);
+            return true;
+        }
+        const bool fine = spilled_insert(self, state, sliding, datum);
+        held_refill(state, sliding);
+        return fine;
+    }
+    held_trim(self, state, sliding, datum);
+    if (sliding->count != 0 && sliding->held[sliding->count - 1].order == state->order) {
+        return true;
+    }
+    if (sliding->count < HELD_MAX) {
+        held_put(sliding, sliding->count, state->order, datum);
+        return true;
+    }
+    return list_insert(state->heap, &sliding->more, state->order, accumulator_span(self, datum));
+}
+
+static bool fixed_retract(const struct accumulator *self, const struct accumulator_state *state,
+                          void *at, const void *datum)
+{
+    ASSERT_SLOW(datum != NULL);
+    struct sliding_fixed *sliding = at;
+    while (sliding->count != 0 && sliding->held[0].order <= state->order) {
+        sliding->count--;
+        memmove(&sliding->held[0], &sliding->held[1], sliding->count * sizeof(sliding->held[0]));
+        if (sliding->more.count != 0) {
+            held_refill(state, sliding);
+        }
+    }
+    return true;
+}
+
+static bool fixed_result(const struct accumulator *self, const struct accumulator_state *state,
+                         const void *at, struct value *out)
+{
+    const struct sliding_fixed *sliding = at;
+    ASSERT_SLOW(sliding->count != 0 || sliding->more.count == 0);
+    out->is_null = sliding->count == 0;
+    memcpy(&out->i64, &sliding->held[0].word, sizeof(sliding->held[0].word));
+    return true;
+}
+
+static const struct accumulator_ops sliding_fixed_ops = {
+    .bytes = sizeof(struct sliding_fixed),
+    .head_kind = TABLE_HEAD_LIST,
+    .init = sliding_init,
+    .add = fixed_add,
+    .retract = fixed_retract,
+    .result = fixed_result,
+};
+
 const struct accumulator_ops *accumulator_extreme_ops(const struct aggregate_call *call,
                                                       enum accumulator_mode mode)
 {
@@ -468,7 +663,9 @@ const struct accumulator_ops *accumulator_extreme_ops(const struct aggregate_cal
         return &retract_ops;
     }
     if (mode == ACCUMULATOR_SLIDING) {
-        return &sliding_ops;
+        const bool is_fixed =
+            !type_is_text(&call->argument_type) && type_slot_count(&call->argument_type) == 1;
+        return is_fixed ? &sliding_fixed_ops : &sliding_ops;
     }
     return type_is_text(&call->argument_type) ? &append_text_ops : &append_ops;
 }

@@ -119,10 +119,11 @@ static int frame_open(struct over_fused *self, struct fused_frame *frame, struct
 
 static int state_create(struct over_fused *self, struct error *error)
 {
-    const uint32_t clock_bytes = (uint32_t)sizeof(struct fused_clock) * self->frame_count;
+    const size_t clock_bytes =
+        self->frame_count * (self->plan->on_arrival ? sizeof(int64_t) : sizeof(struct fused_clock));
     self->clocks_offset =
         (uint32_t)(offsetof(struct fused_key, rows) + LIST_HEAD_BYTES(self->mark_count));
-    self->value_bytes = self->clocks_offset + (self->plan->on_arrival ? 0 : clock_bytes);
+    self->value_bytes = self->clocks_offset + (uint32_t)clock_bytes;
     struct table_head heads[TABLE_HEAD_COUNT_MAX] = {
         {.offset = offsetof(struct fused_key, pending), .kind = TABLE_HEAD_LIST},
         {.offset = offsetof(struct fused_key, rows), .kind = TABLE_HEAD_LIST},
@@ -210,6 +211,9 @@ static void key_init(struct over_fused *self, const struct accumulator_state *st
     for (uint32_t i = 0; i < self->frame_count; i++) {
         const struct fused_frame *frame = &self->frames[i];
         accumulators_init(frame->set, state);
+        if (self->plan->on_arrival) {
+            fused_leave_times(self, state)[i] = INT64_MAX;
+        }
         if (frame->behind_bytes != 0) {
             const struct accumulator_state behind = fused_behind(frame, state);
             accumulators_init(frame->set, &behind);
@@ -312,9 +316,32 @@ static void values_find(struct over_fused *self, uint32_t count)
     self->values_void = false;
 }
 
+/* On arrival a row touches the list's end, and its front only where it makes rows leave. */
+static void arrival_warm(const struct over_fused *self, const struct row *row,
+                         const struct accumulator_state *state, uint32_t step)
+{
+    const struct list_head *list = fused_rows(state);
+    const int64_t *leave_ms = fused_leave_times(self, state);
+    const int64_t time_ms = fused_time(row);
+    bool leaves = false;
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        const struct plan_over_frame *plan = self->frames[i].plan;
+        leaves = leaves || (plan->unbounded ? leave_ms[i] <= self->watermark_ms
+                                            : fused_minus(time_ms, plan->preceding) > leave_ms[i]);
+    }
+    if (leaves && step == 0) {
+        list_prefetch(state->heap, list);
+    } else if (leaves) {
+        list_prefetch_items(state->heap, list);
+    } else {
+        list_prefetch_end(state->heap, list, step);
+    }
+}
+
 /* Brings the lists of a batch towards the cache, step by step so that its misses overlap: chunks,
  * then items. */
-static void lists_warm(struct over_fused *self, uint32_t count, uint32_t step)
+static void lists_warm(struct over_fused *self, const struct row *const *rows, uint32_t count,
+                       uint32_t step)
 {
     struct accumulator_state state = {.heap = self->context->heap};
     for (uint32_t i = 0; i < count; i++) {
@@ -322,15 +349,13 @@ static void lists_warm(struct over_fused *self, uint32_t count, uint32_t step)
             continue;
         }
         state.value = self->values[i];
-        const struct list_head *list =
-            self->plan->on_arrival ? fused_rows(&state) : fused_pending(&state);
-        if (step == 0) {
-            list_prefetch(state.heap, list);
+        if (self->plan->on_arrival) {
+            arrival_warm(self, rows[i], &state, step);
+            for (uint32_t f = 0; f < self->frame_count; f++) {
+                accumulators_prefetch(self->frames[f].set, &state, step);
+            }
         } else {
-            list_prefetch_items(state.heap, list);
-        }
-        for (uint32_t f = 0; self->plan->on_arrival && f < self->frame_count; f++) {
-            accumulators_prefetch(self->frames[f].set, &state, step);
+            list_prefetch_end(state.heap, fused_pending(&state), step);
         }
     }
 }
@@ -339,8 +364,8 @@ static enum operator_verdict rows_take(struct over_fused *self, const struct row
                                        uint32_t count)
 {
     values_find(self, count);
-    lists_warm(self, count, 0);
-    lists_warm(self, count, 1);
+    lists_warm(self, rows, count, 0);
+    lists_warm(self, rows, count, 1);
     for (uint32_t i = 0; i < count; i++) {
         ASSERT_SLOW(rows[i]->kind == ROW_INSERT);
         const struct fused_lookup lookup = {

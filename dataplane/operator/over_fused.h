@@ -2,7 +2,7 @@
 /* Between the files of the fused OVER: over_fused.c sets it up, over_fused_arrival.c answers rows
  * at once, over_fused_event.c when the watermark has passed them. In both a key is one table entry
  *
- *     struct fused_key | list of packed rows, a mark a frame | clocks, by watermark only |
+ *     struct fused_key | list of packed rows, a mark a frame | clocks, a frame each |
  *     accumulators of frame 0, frame 1, ...
  *
  * and a row is packed and listed once, whatever the number of frames. */
@@ -42,6 +42,9 @@ struct fused_clock {
     int64_t taken_in;   /* ROWS: rows so far */
     int64_t taken_out;
 };
+
+/* On arrival a frame's clock is one number: the time of the row at its mark, so that a row which
+ * makes none leave need not look at the list's front. INT64_MAX when the mark is at the end. */
 
 struct over_fused {
     struct operator base;
@@ -183,6 +186,13 @@ static inline struct fused_clock *fused_clocks(const struct over_fused *self,
                                                const struct accumulator_state *state)
 {
     return (struct fused_clock *)(void *)(state->value + self->clocks_offset);
+}
+
+/* On arrival: the times at the marks, one a frame. */
+static inline int64_t *fused_leave_times(const struct over_fused *self,
+                                         const struct accumulator_state *state)
+{
+    return (int64_t *)(void *)(state->value + self->clocks_offset);
 }
 
 /* On arrival, the state of an unbounded frame over the rows at or behind the watermark. */

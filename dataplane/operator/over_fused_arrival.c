@@ -162,6 +162,25 @@ static enum operator_verdict answer(struct over_fused *self, const struct arriva
     return OPERATOR_DONE;
 }
 
+/* Where a RANGE frame of the key's newest row begins. */
+static int64_t start_ms(const struct fused_frame *frame, const struct arrival *arrival)
+{
+    const int64_t newest_ms =
+        arrival->in_order ? arrival->time_ms : fused_key(&arrival->state)->last_ms;
+    return fused_minus(newest_ms, frame->plan->preceding);
+}
+
+/* Notes the time of the row at a frame's mark. */
+static void leave_time_set(struct over_fused *self, uint32_t index, const struct arrival *arrival)
+{
+    struct list_cursor cursor;
+    const struct heap *heap = self->context->heap;
+    const bool found =
+        list_mark(heap, fused_rows(&arrival->state), self->frames[index].mark, &cursor);
+    fused_leave_times(self, &arrival->state)[index] =
+        found ? list_item(heap, &cursor).order : INT64_MAX;
+}
+
 /* Bounded RANGE: lets rows go that the row's frame begins behind.
  * returns  how many, or -1 when the arena is exhausted */
 static int range_pass(struct over_fused *self, const struct fused_frame *frame,
@@ -169,10 +188,9 @@ static int range_pass(struct over_fused *self, const struct fused_frame *frame,
 {
     const struct heap *heap = self->context->heap;
     struct list_head *list = fused_rows(&arrival->state);
-    const int64_t start_ms = fused_minus(arrival->time_ms, frame->plan->preceding);
     struct list_item item;
     int count = 0;
-    for (; list_mark_pass(heap, list, frame->mark, start_ms, &item); count++) {
+    for (; list_mark_pass(heap, list, frame->mark, start_ms(frame, arrival), &item); count++) {
         arrival->state.order = item.order;
         const struct row *packed = over_packer_unpack(&self->packer, heap, &item);
         if (!accumulators_retract(frame->set, &arrival->state, packed)) {
@@ -203,7 +221,8 @@ static int behind_pass(struct over_fused *self, const struct fused_frame *frame,
     return count;
 }
 
-/* Moves all marks before the row is listed.
+/* Moves all marks before the row is listed: those that pass a row, and those whose bound decides
+ * on which side of them an old row falls.
  * left     set to whether rows may have become useless
  * returns  false when the arena is exhausted */
 static bool marks_pass(struct over_fused *self, struct arrival *arrival, bool *left)
@@ -211,36 +230,47 @@ static bool marks_pass(struct over_fused *self, struct arrival *arrival, bool *l
     *left = !self->has_range;
     for (uint32_t i = 0; i < self->frame_count; i++) {
         const struct fused_frame *frame = &self->frames[i];
+        const int64_t leave_ms = fused_leave_times(self, &arrival->state)[i];
         int count = 0;
-        if (frame->plan->unbounded) {
+        if (frame->plan->unbounded &&
+            (leave_ms <= self->watermark_ms || arrival->time_ms <= self->watermark_ms)) {
             count = behind_pass(self, frame, arrival);
-        } else if (frame->is_range && arrival->in_order) {
+        } else if (frame->is_range && (!arrival->in_order || leave_ms < start_ms(frame, arrival))) {
             count = range_pass(self, frame, arrival);
             *left = *left || (count != 0 && frame->plan->preceding == self->range_max_ms);
         }
         if (count < 0) {
             return false;
         }
+        if (count != 0) {
+            leave_time_set(self, i, arrival);
+        }
     }
     return true;
 }
 
 /* Takes the row into a frame's accumulators. */
-static bool frame_take(struct over_fused *self, const struct fused_frame *frame,
-                       const struct arrival *arrival, int64_t newest_ms)
+static bool frame_take(struct over_fused *self, uint32_t index, const struct arrival *arrival)
 {
+    const struct fused_frame *frame = &self->frames[index];
+    int64_t *leave_ms = &fused_leave_times(self, &arrival->state)[index];
+    const int64_t time_ms = arrival->time_ms;
     if (frame->plan->unbounded) {
         /* A row behind the watermark stands in front of the mark, which so never passes it. */
         const struct accumulator_state behind = fused_behind(frame, &arrival->state);
-        if (arrival->time_ms <= self->watermark_ms &&
-            !accumulators_add(frame->set, &behind, arrival->packed)) {
-            return false;
+        if (time_ms <= self->watermark_ms) {
+            if (!accumulators_add(frame->set, &behind, arrival->packed)) {
+                return false;
+            }
+        } else {
+            *leave_ms = time_ms < *leave_ms ? time_ms : *leave_ms;
         }
         return !arrival->in_order || accumulators_add(frame->set, &arrival->state, arrival->packed);
     }
-    if (frame->plan->is_rows || arrival->time_ms < fused_minus(newest_ms, frame->plan->preceding)) {
+    if (frame->plan->is_rows || time_ms < start_ms(frame, arrival)) {
         return true;
     }
+    *leave_ms = time_ms < *leave_ms ? time_ms : *leave_ms;
     return accumulators_add(frame->set, &arrival->state, arrival->packed);
 }
 
@@ -336,7 +366,7 @@ enum operator_verdict over_fused_arrival_row(struct over_fused *self, const stru
     key->last_ms = arrival.in_order ? arrival.time_ms : key->last_ms;
     arrival.state.order = arrival.time_ms;
     for (uint32_t i = 0; i < self->frame_count; i++) {
-        if (!frame_take(self, &self->frames[i], &arrival, key->last_ms)) {
+        if (!frame_take(self, i, &arrival)) {
             return operator_fail_full(self->context);
         }
     }

@@ -549,7 +549,7 @@ static uint64_t seed_first(void)
 static uint64_t seed_count(void)
 {
     const char *text = getenv("OVER_FUSED_SEEDS");
-    return text == NULL ? 400 : strtoull(text, NULL, 10);
+    return text == NULL ? 200 : strtoull(text, NULL, 10);
 }
 
 static void test_fused_answers_as_the_stack_when_by_watermark(void **context)
