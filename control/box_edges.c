@@ -28,6 +28,16 @@ static int read_positions(struct box_source *source, struct metadata *metadata, 
             status = metadata_committed(metadata, offsets, count, error);
         }
         for (uint32_t p = 0; p < count && status == 0; p++) {
+            if (offsets[p].offset < 0 && plan->group_reset == PLAN_GROUP_RESET_NONE) {
+                status = error_set(error, -ENOENT,
+                                   "group %s has no offset of topic %s, partition %u: set "
+                                   "'properties.auto.offset.reset', or another "
+                                   "'scan.startup.mode'",
+                                   plan->group_id == NULL ? "(none)" : plan->group_id,
+                                   plan->topics[topic], p);
+                error->line = source->node->line;
+                error->column = source->node->column_in_line;
+            }
             if (offsets[p].offset >= 0 && source->position_count < METADATA_PARTITIONS_MAX) {
                 source->positions[source->position_count++] = (struct source_kafka_position){
                     .topic = topic, .partition = p, .offset = offsets[p].offset};
@@ -38,8 +48,8 @@ static int read_positions(struct box_source *source, struct metadata *metadata, 
     return status;
 }
 
-static int make_client(struct box_lane *lane, const char *servers, struct kafka_client **out,
-                       struct error *error)
+static int make_client(struct box_lane *lane, const char *servers, bool read_committed,
+                       struct kafka_client **out, struct error *error)
 {
     struct kafka_config *config = malloc(sizeof(*config));
     const struct kafka_connector connector = {.connect = network_connect, .context = lane->stack};
@@ -48,6 +58,7 @@ static int make_client(struct box_lane *lane, const char *servers, struct kafka_
     }
     int status = network_kafka_config(lane->box->config, servers, config, error);
     if (status == 0) {
+        config->read_committed = read_committed;
         config->seed = box_clock(NULL) + lane->number;
         const size_t bytes = kafka_client_bytes(config);
         config->memory =
@@ -73,7 +84,8 @@ static int make_source(struct box_lane *lane, const struct plan_node *node, uint
     struct box_source *source = &lane->sources[lane->source_count];
     source->node = node;
     lane->source_count++;
-    int status = make_client(lane, node->source.bootstrap_servers, &source->client, error);
+    int status = make_client(lane, node->source.bootstrap_servers, node->source.read_committed,
+                             &source->client, error);
     if (status == 0 && node->source.startup == PLAN_STARTUP_GROUP_OFFSETS && metadata != NULL) {
         status = read_positions(source, metadata, error);
     }
@@ -140,7 +152,7 @@ static int check_one_cluster(const struct box *box, struct error *error)
 
 static int make_sink(struct box_lane *lane, struct error *error)
 {
-    int status = make_client(lane, written_servers(lane->box->plan), &lane->writer, error);
+    int status = make_client(lane, written_servers(lane->box->plan), false, &lane->writer, error);
     if (status == 0) {
         status = sink_kafka_create(lane->writer, lane->box->topics, lane->box->topic_count,
                                    &lane->sink, error);

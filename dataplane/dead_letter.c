@@ -19,17 +19,19 @@ void dead_letter_fill(struct dead_letter *letter, const struct record *record, c
                       uint32_t partition, const char *reason)
 {
     ASSERT(topic != NULL && reason != NULL);
-    uint32_t count = record->header_count;
-    count = count < DEAD_LETTER_HEADERS_MAX ? count : DEAD_LETTER_HEADERS_MAX;
-    for (uint32_t i = 0; i < count; i++) {
-        letter->headers[i] = record->headers[i];
-    }
+    const uint32_t own = record->header_count < DEAD_LETTER_HEADERS_MAX ? record->header_count
+                                                                        : DEAD_LETTER_HEADERS_MAX;
+    uint32_t count = 0;
     (void)snprintf(letter->partition, sizeof(letter->partition), "%" PRIu32, partition);
     (void)snprintf(letter->offset, sizeof(letter->offset), "%" PRId64, record->offset);
     letter->headers[count++] = text_header(DEAD_LETTER_TOPIC, topic);
     letter->headers[count++] = text_header(DEAD_LETTER_PARTITION, letter->partition);
     letter->headers[count++] = text_header(DEAD_LETTER_OFFSET, letter->offset);
     letter->headers[count++] = text_header(DEAD_LETTER_REASON, reason);
+    /* The record's own come last: where there are too many, it is they that are cut. */
+    for (uint32_t i = 0; i < own; i++) {
+        letter->headers[count++] = record->headers[i];
+    }
     ASSERT(count <= COUNT_OF(letter->headers));
     letter->record = *record;
     letter->record.headers = letter->headers;

@@ -11,7 +11,6 @@
 struct output {
     struct output_config config;
     struct parcel *filling;
-    struct parcel stamps; /* header of the parcels to come; no data */
     uint32_t rows_per_parcel;
     uint32_t row_bytes_fixed;
     uint32_t reserve;
@@ -20,6 +19,7 @@ struct output {
     uint32_t direct_count;
     uint64_t row_count;
     bool starved;
+    struct parcel stamps; /* header of the parcels to come; no data: it must stand last */
 };
 
 static void count_edges(struct output *output)

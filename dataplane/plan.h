@@ -121,10 +121,11 @@ struct plan_partition_offset {
     int64_t offset;
 };
 
-/* A WITH option `properties.*` that goes to Kafka clients, or one kept for printing. */
-struct plan_option {
-    const char *key;
-    const char *value;
+/* Where a partition starts for which the group has no offset: auto.offset.reset. */
+enum plan_group_reset {
+    PLAN_GROUP_RESET_NONE = 0, /* Flink's default: the job does not start */
+    PLAN_GROUP_RESET_EARLIEST,
+    PLAN_GROUP_RESET_LATEST,
 };
 
 struct plan_source {
@@ -133,8 +134,8 @@ struct plan_source {
     uint32_t topic_count;
     const char *bootstrap_servers;
     const char *group_id; /* NULL: none */
-    const struct plan_option *properties;
-    uint32_t property_count;
+    enum plan_group_reset group_reset;
+    bool read_committed; /* isolation.level */
     struct plan_format_options value_format;
     struct plan_format_options key_format;
     /* Decoded row: fields in order. Then computed columns, which see the decoded row. The node's
@@ -149,7 +150,6 @@ struct plan_source {
     const struct expr *watermark;   /* over the node's layout; NULL: none */
     bool watermark_on_event;        /* 'scan.watermark.emit.strategy' = 'on-event' */
     uint64_t watermark_interval_ms; /* pipeline.auto-watermark-interval, for replay */
-    uint64_t idle_timeout_ms;       /* scan.watermark.idle-timeout, 0: none */
     enum plan_startup startup;
     int64_t startup_timestamp_ms;
     const struct plan_partition_offset *startup_offsets;
@@ -270,8 +270,6 @@ struct plan_sink {
     enum plan_connector connector;
     const char *topic;
     const char *bootstrap_servers;
-    const struct plan_option *properties;
-    uint32_t property_count;
     struct plan_format_options value_format;
     struct plan_format_options key_format;
     const struct plan_sink_field *value_fields;
@@ -282,7 +280,6 @@ struct plan_sink {
     const uint32_t *not_null_columns; /* enforced */
     uint32_t not_null_count;
     bool not_null_drop; /* table.exec.sink.not-null-enforcer = DROP */
-    bool trim_pad;      /* table.exec.sink.type-length-enforcer = TRIM_PAD */
     enum plan_partitioner partitioner;
     /* An upsert sink whose input carries -U: true when each -U is followed by the +U of its key,
      * so that -U need not be written; false: -U is a deletion (a row left a filter). */

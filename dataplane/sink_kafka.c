@@ -5,9 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "dataplane/dead_letter.h"
 #include "dataplane/ledger.h"
 
-#define HEADERS_MAX  16 /* of one written record */
+#define HEADERS_MAX  (DEAD_LETTER_HEADERS_MAX + 4) /* of one written record */
 #define STICKY_COUNT 64 /* records without key that go to one partition before the next */
 
 #define INDEX_NONE UINT32_MAX

@@ -25,8 +25,8 @@ struct source_kafka {
     uint32_t lane_count;
     const struct source_kafka_position *positions;
     uint32_t position_count;
-    uint32_t *topic_indexes; /* of the client, by topic of the plan */
-    bool *topic_assigned;
+    uint32_t *topic_indexes;    /* of the client, by topic of the plan */
+    uint32_t *topic_partitions; /* assigned so far; 0: not known yet */
     uint32_t topics_left;
     struct partition *partitions; /* SOURCE_KAFKA_PARTITIONS_MAX */
     uint32_t partition_count;
@@ -54,7 +54,9 @@ static enum kafka_end end_of(const struct source_kafka *source, uint32_t partiti
                 return KAFKA_END_OFFSET;
             }
         }
-        return KAFKA_END_NONE;
+        /* As in Flink a partition that is not named ends where it starts. */
+        *value = 0;
+        return KAFKA_END_OFFSET;
     default:
         return KAFKA_END_NONE;
     }
@@ -69,7 +71,8 @@ static enum kafka_start start_at_group(const struct source_kafka *source, uint32
             return KAFKA_START_OFFSET;
         }
     }
-    return KAFKA_START_EARLIEST;
+    return source->plan->group_reset == PLAN_GROUP_RESET_LATEST ? KAFKA_START_LATEST
+                                                                : KAFKA_START_EARLIEST;
 }
 
 static enum kafka_start start_of(const struct source_kafka *source, uint32_t topic,
@@ -97,7 +100,8 @@ static enum kafka_start start_of(const struct source_kafka *source, uint32_t top
     }
 }
 
-static void assign_partition(struct source_kafka *source, uint32_t topic, uint32_t number)
+static void assign_partition(struct source_kafka *source, uint32_t topic, uint32_t number,
+                             bool is_new)
 {
     if (source->partition_count == SOURCE_KAFKA_PARTITIONS_MAX) {
         return;
@@ -109,7 +113,10 @@ static void assign_partition(struct source_kafka *source, uint32_t topic, uint32
         .partition = (int32_t)number,
         .reset = KAFKA_RESET_FAIL,
     };
-    assignment.start = start_of(source, topic, number, &assignment.start_value);
+    /* As in Flink a partition that the topic grew while running is read whole. */
+    if (!is_new) {
+        assignment.start = start_of(source, topic, number, &assignment.start_value);
+    }
     assignment.end = end_of(source, number, &assignment.end_value);
     if (kafka_client_assign(source->client, &assignment, &partition->client_index)) {
         ASSERT(partition->client_index < SOURCE_KAFKA_PARTITIONS_MAX);
@@ -123,13 +130,17 @@ static void assign_topics(struct source_kafka *source)
     for (uint32_t i = 0; i < source->plan->topic_count; i++) {
         const int32_t count =
             kafka_client_partition_count(source->client, source->topic_indexes[i]);
-        if (source->topic_assigned[i] || count <= 0) {
+        const uint32_t known = source->topic_partitions[i];
+        const bool grows = source->plan->bounded == PLAN_UNBOUNDED;
+        if (count <= 0 || (uint32_t)count <= known || (known != 0 && !grows)) {
             continue;
         }
-        source->topic_assigned[i] = true;
-        source->topics_left--;
+        source->topic_partitions[i] = (uint32_t)count;
+        source->topics_left -= known == 0 ? 1 : 0;
         for (uint32_t p = source->lane_index; p < (uint32_t)count; p += source->lane_count) {
-            assign_partition(source, i, p);
+            if (p >= known) {
+                assign_partition(source, i, p, known != 0);
+            }
         }
     }
 }
@@ -227,9 +238,7 @@ static bool source_kafka_poll(struct record_source *self, uint64_t now_ns,
     struct source_kafka *source = (struct source_kafka *)self;
     (void)kafka_client_poll(source->client, now_ns);
     *out = (struct record_batch_view){.records = source->shown};
-    if (source->topics_left != 0) {
-        assign_topics(source);
-    }
+    assign_topics(source);
     const uint32_t count = kafka_client_pull(source->client, source->pulled, SOURCE_KAFKA_RECORDS);
     if (count == 0) {
         return poll_news(source, out) || tell_none(source, out);
@@ -339,12 +348,12 @@ int source_kafka_create(const struct source_kafka_config *config, struct source_
     source->position_count = config->position_count;
     source->topics_left = topics;
     source->topic_indexes = calloc(topics, sizeof(*source->topic_indexes));
-    source->topic_assigned = calloc(topics, sizeof(*source->topic_assigned));
+    source->topic_partitions = calloc(topics, sizeof(*source->topic_partitions));
     source->partitions = calloc(SOURCE_KAFKA_PARTITIONS_MAX, sizeof(*source->partitions));
     source->partition_of_source =
         calloc(SOURCE_KAFKA_PARTITIONS_MAX, sizeof(*source->partition_of_source));
     int status = 0;
-    if (source->topic_indexes == NULL || source->topic_assigned == NULL ||
+    if (source->topic_indexes == NULL || source->topic_partitions == NULL ||
         source->partitions == NULL || source->partition_of_source == NULL) {
         status = error_set(error, -ENOMEM, "out of memory");
     } else {
@@ -363,7 +372,7 @@ void source_kafka_destroy(struct source_kafka *source)
         return;
     }
     free(source->topic_indexes);
-    free(source->topic_assigned);
+    free(source->topic_partitions);
     free(source->partitions);
     free(source->partition_of_source);
     free(source);

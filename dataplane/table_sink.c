@@ -69,6 +69,14 @@ static int64_t timestamp_of(const struct table_sink *self, const struct row *row
     return slot->ms;
 }
 
+/* Kafka's number, taken modulo the partitions that there are, or -1: by key, or the sink chooses.
+ */
+static int32_t partition_of(const struct table_sink *self)
+{
+    const bool fixed = self->plan->partitioner == PLAN_PARTITIONER_FIXED;
+    return fixed ? (int32_t)self->context->lane : -1;
+}
+
 static enum operator_verdict append(struct table_sink *self, const struct row *row)
 {
     struct record record = {
@@ -84,7 +92,7 @@ static enum operator_verdict append(struct table_sink *self, const struct row *r
     if (verdict != OPERATOR_DONE) {
         return verdict;
     }
-    switch (record_sink_append(self->edge.records, self->edge.topic, -1, &record)) {
+    switch (record_sink_append(self->edge.records, self->edge.topic, partition_of(self), &record)) {
     case RECORD_SINK_OK:
         self->counters.records++;
         self->counters.tombstones += record.value_is_null;

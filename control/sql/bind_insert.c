@@ -99,6 +99,9 @@ static int cast_column(struct session *session, const struct table *table, uint3
         return 0;
     }
     const int verdict = cast_implicit(session->memory, from, &to, out, session->error);
+    if (verdict == 0 && session->settings.trim_pad) {
+        *out = cast_length(session->memory, *out, &to, session->error);
+    }
     if (verdict != 0) {
         char a[TYPE_PRINT_BYTES];
         char b[TYPE_PRINT_BYTES];
@@ -193,6 +196,19 @@ static int check_key(struct session *session, const struct ast_statement *statem
                         "supported yet");
     }
     return 0;
+}
+
+static int check_topics(struct session *session, const struct ast_statement *statement,
+                        const struct table *table)
+{
+    ASSERT(session != NULL);
+    ASSERT(table != NULL);
+    if (table->options.topic_count <= 1) {
+        return 0;
+    }
+    return sql_fail(session, -ENOTSUP, statement->name.at,
+                    "table `%s` has several topics: it can be read, but not written",
+                    table->name.text);
 }
 
 static int check_conflict(struct session *session, const struct ast_statement *statement,
@@ -294,6 +310,9 @@ int bind_insert(struct session *session, const struct ast_statement *statement)
     }
     if (verdict == 0) {
         verdict = check_times(session, rel, table, statement->at);
+    }
+    if (verdict == 0) {
+        verdict = check_topics(session, statement, table);
     }
     if (verdict == 0) {
         verdict = check_conflict(session, statement, table);

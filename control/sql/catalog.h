@@ -48,7 +48,8 @@ struct table_options {
     uint32_t topic_count;
     const char *bootstrap_servers;
     const char *group_id;
-    struct ast_list properties; /* struct plan_option */
+    bool read_committed;
+    enum plan_group_reset group_reset;
     struct plan_format_options value_format;
     struct plan_format_options key_format;
     const char *key_fields; /* as written, or NULL */
@@ -56,7 +57,6 @@ struct table_options {
     const char *key_prefix;
     bool except_key;
     bool watermark_on_event;
-    uint64_t idle_timeout_ms; /* UINT64_MAX: not set */
     enum plan_startup startup;
     int64_t startup_timestamp_ms;
     struct ast_list startup_offsets; /* struct plan_partition_offset */

@@ -67,6 +67,13 @@ int aggregate_bind(struct sql_memory *memory, const struct aggregate_bind_call *
  * threads  control */
 int type_common(const struct type *types, uint32_t count, struct type *out);
 
+/* Cuts and pads a text to the length of a column: CHAR and BINARY get exactly it, VARCHAR and
+ * VARBINARY at most it. Other types, and those without a length, pass as they are.
+ * returns  an expression of type to
+ * threads  control */
+const struct expr *cast_length(struct sql_memory *memory, const struct expr *from,
+                               const struct type *to, struct error *error);
+
 /* Casts an expression for assignment to a column, as INSERT does: only widening casts, else
  * -EINVAL with Flink's reason.
  * threads  control */

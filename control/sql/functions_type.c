@@ -209,3 +209,19 @@ int cast_implicit(struct sql_memory *memory, const struct expr *from, const stru
     *out = make_cast(&binding, from, to);
     return 0;
 }
+
+const struct expr *cast_length(struct sql_memory *memory, const struct expr *from,
+                               const struct type *to, struct error *error)
+{
+    ASSERT(from != NULL && to != NULL);
+    if (!type_is_text(to) || to->length == TYPE_LENGTH_MAX) {
+        return from;
+    }
+    const struct function_call call = {.name = "CAST", .line = from->line};
+    const struct binding binding = {.memory = memory, .call = &call, .error = error};
+    /* A column's declared length binds no value that comes in: it is forgotten, then enforced. */
+    struct type free_length = *to;
+    free_length.kind = type_is_characters(to) ? TYPE_VARCHAR : TYPE_VARBINARY;
+    free_length.length = TYPE_LENGTH_MAX;
+    return make_cast(&binding, make_cast(&binding, from, &free_length), to);
+}

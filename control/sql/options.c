@@ -102,6 +102,10 @@ static int read_bounded_mode(struct options_reading *reading, const struct ast_o
     static const char *const modes[] = {"unbounded", "latest-offset", "group-offsets", "timestamp",
                                         "specific-offsets"};
     for (uint32_t i = 0; i < COUNT_OF(modes); i++) {
+        if (i == PLAN_BOUNDED_GROUP_OFFSETS && strcmp(modes[i], option->value.text) == 0) {
+            return sql_fail(reading->session, -ENOTSUP, option->value.at,
+                            "'%s' = 'group-offsets' is not supported yet", option->key.text);
+        }
         if (strcmp(modes[i], option->value.text) == 0) {
             reading->table->options.bounded = (enum plan_bounded)i;
             reading->bounded_at = option->value.at;
@@ -203,8 +207,15 @@ static int read_idle_timeout(struct options_reading *reading, const struct ast_o
 {
     ASSERT(reading != NULL);
     ASSERT(option != NULL);
-    if (!sql_duration(option->value.text, &reading->table->options.idle_timeout_ms)) {
+    uint64_t ms = 0;
+    if (!sql_duration(option->value.text, &ms)) {
         return options_bad_value(reading, option, "a duration such as 10 s");
+    }
+    if (ms != 0) {
+        sql_note(reading->session, option->key.at,
+                 "'%s' has no effect here: a partition is idle as soon as the broker says that it "
+                 "holds no more",
+                 option->key.text);
     }
     return 0;
 }
@@ -367,6 +378,49 @@ static int unknown_option(struct options_reading *reading, const struct ast_opti
                     nearest == NULL ? "" : "'?");
 }
 
+static int read_protocol(struct options_reading *reading, const struct ast_option *option)
+{
+    if (strcmp(option->value.text, "PLAINTEXT") == 0) {
+        return 0;
+    }
+    return sql_fail(reading->session, -ENOTSUP, option->value.at,
+                    "'%s' = '%s' is not supported yet: only PLAINTEXT is", option->key.text,
+                    option->value.text);
+}
+
+static int read_isolation(struct options_reading *reading, const struct ast_option *option)
+{
+    const char *level = option->value.text;
+    reading->table->options.read_committed = strcmp(level, "read_committed") == 0;
+    if (!reading->table->options.read_committed && strcmp(level, "read_uncommitted") != 0) {
+        return options_bad_value(reading, option, "read_committed or read_uncommitted");
+    }
+    return 0;
+}
+
+/* Decides only where a group has no offset yet. */
+static int read_reset(struct options_reading *reading, const struct ast_option *option)
+{
+    static const char *const names[] = {"none", "earliest", "latest"};
+    for (uint32_t i = 0; i < COUNT_OF(names); i++) {
+        if (strcasecmp(names[i], option->value.text) == 0) {
+            reading->table->options.group_reset = (enum plan_group_reset)i;
+            return 0;
+        }
+    }
+    return options_bad_value(reading, option, "earliest, latest or none");
+}
+
+/* Those of Kafka's client properties that decide answers. */
+static const struct {
+    const char *key;
+    int (*apply)(struct options_reading *reading, const struct ast_option *option);
+} properties[] = {
+    {"security.protocol", read_protocol},
+    {"isolation.level", read_isolation},
+    {"auto.offset.reset", read_reset},
+};
+
 static int read_property(struct options_reading *reading, const struct ast_option *option)
 {
     ASSERT(reading != NULL);
@@ -381,9 +435,19 @@ static int read_property(struct options_reading *reading, const struct ast_optio
         options->group_id = option->value.text;
         return 0;
     }
-    struct plan_option *property = sql_allocate(reading->session->memory, sizeof(*property));
-    *property = (struct plan_option){.key = key, .value = option->value.text};
-    ast_append(reading->session->memory, &options->properties, property);
+    for (uint32_t i = 0; i < COUNT_OF(properties); i++) {
+        if (strcmp(properties[i].key, key) == 0) {
+            return properties[i].apply(reading, option);
+        }
+    }
+    if (strncmp(key, "sasl.", 5) == 0 || strncmp(key, "ssl.", 4) == 0) {
+        return sql_fail(reading->session, -ENOTSUP, option->key.at,
+                        "'%s' is not supported yet: brokers are reached in plain text",
+                        option->key.text);
+    }
+    sql_note(reading->session, option->key.at,
+             "'%s' has no effect here: the appliance file's kafka section is what tunes clients",
+             option->key.text);
     return 0;
 }
 
@@ -516,7 +580,6 @@ int options_apply(struct session *session, struct table *table, const struct ast
 {
     ASSERT(session != NULL);
     struct options_reading reading = {.session = session, .table = table, .list = options};
-    table->options.idle_timeout_ms = UINT64_MAX;
     int verdict = check_twice(&reading);
     if (verdict == 0) {
         verdict = read_connector(&reading);

@@ -132,20 +132,12 @@ int plan_sink(struct planning *planning, struct plan_node *node, const struct re
     sink->connector = options->connector;
     sink->topic = options->topic_count == 0 ? NULL : options->topics[0];
     sink->bootstrap_servers = options->bootstrap_servers;
-    struct plan_option *properties =
-        sql_allocate(session->memory, (options->properties.count + 1) * sizeof(*properties));
-    for (uint32_t i = 0; i < options->properties.count; i++) {
-        properties[i] = *(const struct plan_option *)options->properties.items[i];
-    }
-    sink->properties = properties;
-    sink->property_count = options->properties.count;
     sink->value_format = options->value_format;
     sink->key_format = options->key_format;
     sink->partitioner = options->partitioner;
     sink->print_identifier = options->print_identifier;
     sink->print_to_stderr = options->print_to_stderr;
     sink->not_null_drop = session->settings.not_null_drop;
-    sink->trim_pad = session->settings.trim_pad;
     sink->drop_update_before =
         rel->updating && rel->sink_key_matches && !prune_splits_updates(rel->inputs[0]);
     put_value(planning, rel, sink);

@@ -52,19 +52,6 @@ static void put_offsets(struct session *session, const struct ast_list *list,
     *count = list->count;
 }
 
-static void put_properties(struct session *session, const struct table_options *options,
-                           const struct plan_option **out, uint32_t *count)
-{
-    ASSERT(session != NULL);
-    struct plan_option *properties =
-        sql_allocate(session->memory, (options->properties.count + 1) * sizeof(*properties));
-    for (uint32_t i = 0; i < options->properties.count; i++) {
-        properties[i] = *(const struct plan_option *)options->properties.items[i];
-    }
-    *out = properties;
-    *count = options->properties.count;
-}
-
 static void put_options(struct session *session, const struct table_options *options,
                         struct plan_source *source)
 {
@@ -73,6 +60,8 @@ static void put_options(struct session *session, const struct table_options *opt
     source->topic_count = options->topic_count;
     source->bootstrap_servers = options->bootstrap_servers;
     source->group_id = options->group_id;
+    source->group_reset = options->group_reset;
+    source->read_committed = options->read_committed;
     source->value_format = options->value_format;
     source->key_format = options->key_format;
     source->startup = options->startup;
@@ -81,14 +70,10 @@ static void put_options(struct session *session, const struct table_options *opt
     source->bounded_timestamp_ms = options->bounded_timestamp_ms;
     source->watermark_on_event = options->watermark_on_event;
     source->watermark_interval_ms = session->settings.watermark_interval_ms;
-    source->idle_timeout_ms = options->idle_timeout_ms == UINT64_MAX
-                                  ? session->settings.idle_timeout_ms
-                                  : options->idle_timeout_ms;
     put_offsets(session, &options->startup_offsets, &source->startup_offsets,
                 &source->startup_offset_count);
     put_offsets(session, &options->bounded_offsets, &source->bounded_offsets,
                 &source->bounded_offset_count);
-    put_properties(session, options, &source->properties, &source->property_count);
 }
 
 /* Marks the fields that kept columns read, straight or through a computed column. */

@@ -31,7 +31,6 @@ struct settings {
     bool over_on_arrival;
     bool over_apart; /* stacked OVER nodes are not fused: to compare the two */
     uint64_t watermark_interval_ms;
-    uint64_t idle_timeout_ms;
 };
 
 struct session {

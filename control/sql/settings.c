@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "control/sql/session.h"
+#include "dataplane/expr/zone.h"
 
 struct setting {
     const char *key;
@@ -33,7 +34,13 @@ static int set_time_zone(struct session *session, const struct ast_option *optio
     ASSERT(session != NULL);
     ASSERT(option != NULL);
     const char *zone = option->value.text;
-    if (zone[0] == 0 || strlen(zone) >= 64) {
+    struct zone *known = NULL;
+    if (zone[0] != 0 && strlen(zone) < 64) {
+        known = zone_open(is_word(option, "default") ? "UTC" : zone);
+    }
+    const bool is_known = known != NULL;
+    zone_destroy(known);
+    if (!is_known) {
         return bad_value(session, option, "a time zone such as UTC or Asia/Kolkata");
     }
     session->settings.time_zone = is_word(option, "default") ? "UTC" : zone;
@@ -97,8 +104,15 @@ static int set_idle_timeout(struct session *session, const struct ast_option *op
 {
     ASSERT(session != NULL);
     ASSERT(option != NULL);
-    if (!sql_duration(option->value.text, &session->settings.idle_timeout_ms)) {
+    uint64_t ms = 0;
+    if (!sql_duration(option->value.text, &ms)) {
         return bad_value(session, option, "a duration such as 5 s");
+    }
+    if (ms != 0) {
+        sql_note(session, option->key.at,
+                 "'%s' has no effect here: a partition is idle as soon as the broker says that it "
+                 "holds no more",
+                 option->key.text);
     }
     return 0;
 }

@@ -12,6 +12,7 @@ struct taker {
     uint32_t refuse_every; /* every n-th append is refused once */
     uint32_t calls;
     bool too_large;
+    int32_t partition; /* asked for last */
 };
 
 struct fixture {
@@ -35,6 +36,7 @@ static enum record_sink_verdict take(struct record_sink *base, uint32_t topic, i
 {
     struct taker *self = (struct taker *)base;
     self->calls++;
+    self->partition = partition;
     if (self->too_large) {
         return RECORD_SINK_TOO_LARGE;
     }
@@ -157,6 +159,24 @@ static void test_append_sink_writes_values_with_processing_time(void **state)
     f.sink->ops->close(f.sink);
 }
 
+static void test_partition_is_the_lanes_own_only_with_the_fixed_partitioner(void **state)
+{
+    const enum plan_partitioner partitioners[] = {
+        PLAN_PARTITIONER_DEFAULT, PLAN_PARTITIONER_ROUND_ROBIN, PLAN_PARTITIONER_FIXED};
+    const int32_t expected[] = {-1, -1, 3};
+    for (size_t i = 0; i < COUNT_OF(partitioners); i++) {
+        struct fixture f;
+        begin(&f, PLAN_CONNECTOR_KAFKA);
+        f.node.sink.partitioner = partitioners[i];
+        f.context.lane = 3;
+        open_sink(&f);
+        add_row(&f, ROW_INSERT, 1, "a");
+        assert_int_equal(process(&f), OPERATOR_DONE);
+        assert_int_equal(f.taker.partition, expected[i]);
+        f.sink->ops->close(f.sink);
+    }
+}
+
 static void test_upsert_sink_writes_keys_and_tombstones(void **state)
 {
     struct fixture f;
@@ -275,6 +295,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_append_sink_writes_values_with_processing_time),
+        cmocka_unit_test(test_partition_is_the_lanes_own_only_with_the_fixed_partitioner),
         cmocka_unit_test(test_upsert_sink_writes_keys_and_tombstones),
         cmocka_unit_test(test_upsert_sink_writes_update_before_when_nothing_follows_it),
         cmocka_unit_test(test_not_null_column_fails_or_drops),
