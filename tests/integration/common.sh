@@ -13,10 +13,14 @@ inside() {
     if [ -z "${PENSTOCK_TEST_WORK:-}" ]; then
         [ "$(id -u)" -eq 0 ] || skip "needs root for a network namespace"
         [ -c /dev/net/tun ] || skip "needs /dev/net/tun"
-        local work status=0
+        local status=0
         work=$(mktemp -d)
-        PENSTOCK_TEST_WORK=$work timeout -k 5 "${limit:-300}" unshare --net --mount --pid --fork --kill-child --mount-proc \
-            bash "$0" "$@" || status=$?
+        trap 'pkill -KILL -P $box; wait; rm -rf "$work"; exit 143' INT TERM HUP
+        # In the group of its caller, so that Ctrl-C reaches all of it; --kill-child ends what is inside.
+        PENSTOCK_TEST_WORK=$work timeout --foreground -k 5 "${limit:-300}" unshare --net --mount --pid --fork --kill-child \
+            --mount-proc bash "$0" "$@" &
+        box=$!
+        wait $box || status=$?
         if [ $status -ne 0 ] && [ $status -ne 77 ]; then
             for log in "$work"/*.log; do
                 [ -s "$log" ] && { echo "--- $(basename "$log")"; tail -n 25 "$log"; }
