@@ -67,7 +67,7 @@ struct lat {
     rd_kafka_t *producer;
     rd_kafka_t *consumer;
     int32_t in_partitions;
-    uint32_t shown; /* receiver only */
+    uint64_t kept; /* answers that went through lines; receiver only */
     char *lines[SHOW_MAX];
     _Atomic uint64_t sent;
     _Atomic uint64_t answered; /* distinct ids */
@@ -105,7 +105,7 @@ static void usage(FILE *into)
         "  --drain-ms N      how long answers may come after the last send (5000)\n"
         "  --cards N         distinct cards (100000)\n"
         "  --fetch-wait-ms N long poll of the meter's own consumer (100; use 1 with a mock)\n"
-        "  --show N          print N answers\n"
+        "  --show N          print the last N answers, up to 100\n"
         "  --json FILE       write the figures as JSON too\n"
         "Exit code: 0 all answered once, 1 some lost or doubled, 2 usage or broker error.\n",
         into);
@@ -271,11 +271,15 @@ static int64_t find_id(const char *value, size_t bytes)
     return id;
 }
 
+/* Keeps the last answers: by then keys have a history. */
 static void keep_line(struct lat *lat, const rd_kafka_message_t *message)
 {
-    if (lat->shown < lat->options.show) {
-        lat->lines[lat->shown++] = strndup(message->payload, message->len);
+    if (lat->options.show == 0) {
+        return;
     }
+    char **line = &lat->lines[lat->kept++ % lat->options.show];
+    free(*line);
+    *line = strndup(message->payload, message->len);
 }
 
 static void take_answer(struct lat *lat, const rd_kafka_message_t *message)
@@ -441,8 +445,9 @@ static void print_bars(const struct histogram *histogram)
 
 static void print_report(const struct lat *lat, uint64_t lost)
 {
-    for (uint32_t i = 0; i < lat->shown; i++) {
-        (void)printf("%s\n", lat->lines[i]);
+    const uint32_t show = lat->options.show;
+    for (uint64_t i = lat->kept > show ? lat->kept - show : 0; i < lat->kept; i++) {
+        (void)printf("%s\n", lat->lines[i % show]);
     }
     (void)printf("\nend to end, from when a payment was due to its answer, microseconds\n");
     for (int i = 0; i < PERCENTILE_COUNT; i++) {
@@ -514,7 +519,7 @@ static void close_all(struct lat *lat)
     if (lat->producer != NULL) {
         rd_kafka_destroy(lat->producer);
     }
-    for (uint32_t i = 0; i < lat->shown; i++) {
+    for (uint32_t i = 0; i < SHOW_MAX; i++) {
         free(lat->lines[i]);
     }
     free(lat->histogram);
