@@ -284,7 +284,7 @@ void sink_kafka_sent(struct sink_kafka *sink, uint64_t now_ns)
             known = stamp->client_sink;
             kafka_client_sink_status(sink->client, known, &status);
         }
-        if (stamp->number >= status.handed_count) {
+        if (stamp->number >= status.departed_count) {
             return;
         }
         ledger_sent(sink->ledger, stamp->ledger_sink, stamp->arrival_ns, stamp->appended_ns,

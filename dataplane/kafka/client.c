@@ -407,6 +407,7 @@ void kafka_client_sink_status(const struct kafka_client *client, uint32_t sink_i
         .last_acked_offset = sink->last_acked_offset,
         .handed_ns = sink->handed_ns,
         .handed_count = sink->handed_count,
+        .departed_count = kafka_produce_departed(&client->produce, sink),
     };
 }
 

@@ -191,6 +191,7 @@ struct kafka_sink_status {
     int64_t last_acked_offset; /* -1 none or not told */
     uint64_t handed_ns;        /* when the newest batch was first given to its stream */
     uint64_t handed_count;     /* records of the batches given to a stream at least once */
+    uint64_t departed_count;   /* those whose last byte went to the port */
 };
 
 /* Fills in the defaults: 64 topics, 1024 partitions each way, long poll of 500 ms, 16 MiB

@@ -363,6 +363,7 @@ static void mark_in_flight(struct kafka_produce *produce, struct kafka_sink *sin
     batch->was_uncertain = batch->is_uncertain;
     batch->is_uncertain = true;
     batch->token = produce->token;
+    batch->tx_end = batch->was_sent ? 0 : produce->core->connections[connection_index].tx_queued;
     sink->in_flight_count++;
     sink->in_flight_on = connection_index;
     produce->flight_count++;
@@ -374,6 +375,27 @@ static void mark_in_flight(struct kafka_produce *produce, struct kafka_sink *sin
         sink->handed_count += (uint64_t)batch->builder.record_count;
     }
     batch->was_sent = true;
+}
+
+uint64_t kafka_produce_departed(const struct kafka_produce *produce, const struct kafka_sink *sink)
+{
+    uint64_t count = sink->handed_count;
+    if (sink->in_flight_count == 0) {
+        return count;
+    }
+    const struct stream *stream = produce->core->connections[sink->in_flight_on].stream;
+    const uint64_t gone = stream == NULL ? 0 : stream->sent_bytes;
+    for (uint32_t i = sink->head; i != KAFKA_NO_BATCH; i = produce->batches[i].next) {
+        const struct kafka_out_batch *batch = &produce->batches[i];
+        if (!batch->is_in_flight && !batch->is_acked) {
+            break;
+        }
+        if (batch->is_in_flight && batch->tx_end > gone) {
+            ASSERT(count >= (uint64_t)batch->builder.record_count);
+            count -= (uint64_t)batch->builder.record_count;
+        }
+    }
+    return count;
 }
 
 static bool write_request(struct kafka_produce *produce, struct kafka_connection *connection,

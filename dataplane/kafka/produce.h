@@ -48,7 +48,8 @@ struct kafka_out_batch {
     enum kafka_out_state state;
     uint32_t next; /* in the sink's queue or in the free list */
     int32_t base_sequence;
-    uint64_t token; /* of the request that carries it, when in flight */
+    uint64_t token;  /* of the request that carries it, when in flight */
+    uint64_t tx_end; /* where that request ends in its stream; 0 when it was sent before */
     bool is_large;
     bool is_in_flight;
     bool is_acked;      /* but something before it is not */
@@ -135,6 +136,10 @@ bool kafka_produce_sink(struct kafka_produce *produce, uint32_t topic_index, int
  * threads  owning lane only */
 enum kafka_append kafka_produce_append(struct kafka_produce *produce, uint32_t sink_index,
                                        const struct kafka_produce_record *record);
+
+/* Counts a sink's records whose bytes have been handed to the port, for the first time or again.
+ * threads  owning lane only */
+uint64_t kafka_produce_departed(const struct kafka_produce *produce, const struct kafka_sink *sink);
 
 /* Sends what is due.
  * returns  requests sent

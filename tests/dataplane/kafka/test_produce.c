@@ -136,6 +136,27 @@ static void test_produce_when_answer_is_lost_then_same_bytes_again(void **state)
     harness_free(harness);
 }
 
+static void test_departed_when_the_stream_still_holds_bytes_then_lags_behind_handed(void **state)
+{
+    struct harness *harness = harness_cluster();
+    harness_client(harness);
+    uint32_t sink = open_sink(harness, 0);
+    assert_int_equal(harness_append(harness, sink, "one"), KAFKA_APPEND_OK);
+    harness_run(harness, 50);
+    assert_int_equal(harness_sink(harness, sink).departed_count, 1);
+    harness->broker->config.fragment_bytes_max = 1; /* bytes that leave in a turn */
+    assert_int_equal(harness_append(harness, sink, "two"), KAFKA_APPEND_OK);
+    for (int i = 0; i < 5; i++) {
+        harness_turn(harness);
+    }
+    assert_int_equal(harness_sink(harness, sink).handed_count, 2);
+    assert_int_equal(harness_sink(harness, sink).departed_count, 1);
+    broker_calm(harness->broker);
+    harness_run(harness, 50);
+    assert_int_equal(harness_sink(harness, sink).departed_count, 2);
+    harness_free(harness);
+}
+
 static void test_config_when_lz4_then_batches_are(void **state)
 {
     struct harness *harness = harness_cluster();
@@ -158,6 +179,7 @@ int main(void)
         cmocka_unit_test(test_append_when_buffers_are_out_then_full_until_acked),
         cmocka_unit_test(test_append_when_too_large_then_verdict),
         cmocka_unit_test(test_produce_when_leader_moves_then_in_order_once),
+        cmocka_unit_test(test_departed_when_the_stream_still_holds_bytes_then_lags_behind_handed),
         cmocka_unit_test(test_produce_when_answer_is_lost_then_same_bytes_again),
         cmocka_unit_test(test_config_when_lz4_then_batches_are),
     };
