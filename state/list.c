@@ -415,6 +415,9 @@ static void item_put(struct chunk *chunk, uint32_t index, const struct item *ite
 static void marks_inserted(const struct heap *heap, struct list_head *head,
                            const struct list_cursor *at, int64_t order)
 {
+    /* Behind all others, an item can only be that of marks at the end: the rest need no look. */
+    const bool is_last =
+        at->chunk == head->last && at->index + 1U == chunk_read(heap, at->chunk)->end;
     for (uint32_t index = 0; index < head->mark_count; index++) {
         struct list_mark *mark = &head->marks[index];
         struct list_cursor stands = mark_cursor(mark->place);
@@ -422,7 +425,8 @@ static void marks_inserted(const struct heap *heap, struct list_head *head,
             stands.index++;
             mark->place = mark_pack(stands.chunk, stands.index);
         }
-        if (order >= mark->bound && (stands.chunk == 0 || order_at(heap, &stands) > order)) {
+        if (order >= mark->bound &&
+            (stands.chunk == 0 || (!is_last && order_at(heap, &stands) > order))) {
             mark->place = mark_pack(at->chunk, at->index);
         }
     }

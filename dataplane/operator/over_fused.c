@@ -9,6 +9,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* Rows whose state is fetched together: all of it has to stay in the first-level cache. */
+#define BATCH_ROWS 12
+
 #define DUE_PAYLOAD_BYTES (KEY_BYTES_MAX + 4096)
 #define DUE_HEAD_BYTES    (sizeof(uint64_t) + sizeof(uint32_t))
 
@@ -299,13 +302,13 @@ struct fused_due over_fused_due(const struct over_fused *self)
 }
 
 /* Asks the table for the values of a batch, and for their memory. */
-static void values_find(struct over_fused *self, uint32_t count)
+static void values_find(struct over_fused *self, uint32_t base, uint32_t count)
 {
     ASSERT(count <= PARCEL_ROWS_MAX);
     const uint32_t first = self->plan->on_arrival ? offsetof(struct fused_key, last_ms) : 0;
     for (uint32_t i = 0; i < count; i++) {
-        self->values[i] =
-            table_find_write(self->keys, self->keyer->hashes[i], self->keyer->keys[i]);
+        self->values[i] = table_find_write(self->keys, self->keyer->hashes[base + i],
+                                           self->keyer->keys[base + i]);
         /* By watermark only the front is used as a row comes. */
         const uint32_t end =
             self->plan->on_arrival ? self->value_bytes : self->clocks_offset + CACHE_LINE_BYTES;
@@ -361,16 +364,16 @@ static void lists_warm(struct over_fused *self, const struct row *const *rows, u
 }
 
 static enum operator_verdict rows_take(struct over_fused *self, const struct row *const *rows,
-                                       uint32_t count)
+                                       uint32_t base, uint32_t count)
 {
-    values_find(self, count);
+    values_find(self, base, count);
     lists_warm(self, rows, count, 0);
     lists_warm(self, rows, count, 1);
     for (uint32_t i = 0; i < count; i++) {
         ASSERT_SLOW(rows[i]->kind == ROW_INSERT);
         const struct fused_lookup lookup = {
-            .hash = self->keyer->hashes[i],
-            .key = self->keyer->keys[i],
+            .hash = self->keyer->hashes[base + i],
+            .key = self->keyer->keys[base + i],
             .value = self->values_void ? NULL : self->values[i],
         };
         const enum operator_verdict verdict = self->plan->on_arrival
@@ -398,9 +401,12 @@ static enum operator_verdict fused_process(struct operator* base, uint32_t input
             return operator_fail(self->context, "a PARTITION BY key is longer than %u bytes",
                                  KEY_BYTES_MAX);
         }
-        const enum operator_verdict verdict = rows_take(self, rows + first, filled);
-        if (verdict != OPERATOR_DONE) {
-            return verdict;
+        for (uint32_t at = 0; at < filled; at += BATCH_ROWS) {
+            const uint32_t batch = filled - at < BATCH_ROWS ? filled - at : BATCH_ROWS;
+            const enum operator_verdict verdict = rows_take(self, rows + first + at, at, batch);
+            if (verdict != OPERATOR_DONE) {
+                return verdict;
+            }
         }
         first += filled;
     }
