@@ -28,6 +28,7 @@ enum kafka_event_code {
     KAFKA_EVENT_PRODUCE_RECORD_LOST, /* the broker refuses a record: it is dropped and counted */
     KAFKA_EVENT_PRODUCE_FAILED,      /* a produce partition takes no more records */
     KAFKA_EVENT_PRODUCER_EPOCH,      /* the producer id or epoch changed */
+    KAFKA_EVENT_PRODUCE_REPEATED,    /* records may be in the log twice: the text says how many */
     KAFKA_EVENT_REQUEST_REFUSED,     /* a request-level error code */
 };
 

@@ -222,6 +222,9 @@ void kafka_produce_renumber(struct kafka_produce *produce, struct kafka_sink *si
     uint32_t sequence = (uint32_t)first;
     for (uint32_t i = sink->head; i != KAFKA_NO_BATCH; i = produce->batches[i].next) {
         struct kafka_out_batch *batch = &produce->batches[i];
+        if (batch->is_acked) {
+            batch->base_sequence = KAFKA_NO_SEQUENCE;
+        }
         if (batch->is_acked || batch->state != KAFKA_OUT_SEALED) {
             continue;
         }
@@ -268,6 +271,9 @@ static bool finish_recovery(struct kafka_produce *produce, struct kafka_sink *si
     if (first != KAFKA_NO_BATCH && produce->batches[first].refusal != 0 &&
         !kafka_produce_split(produce, sink, first)) {
         return false;
+    }
+    if (produce->state != KAFKA_PRODUCER_READY) {
+        return false; /* what is left gets its numbers with the new epoch */
     }
     sink->is_recovering = false;
     return true;
@@ -470,31 +476,43 @@ static void follow_leaders(struct kafka_produce *produce)
     }
 }
 
-/* Invariants 2 to 4 of one sink, and its share of the sums; slow builds only. */
-static bool sink_is_sound(const struct kafka_produce *produce, const struct kafka_sink *sink)
+/* Invariant 3 of one sink. */
+static bool sequences_run_on(const struct kafka_produce *produce, const struct kafka_sink *sink)
+{
+    bool has_sequence = false;
+    uint32_t sequence = 0;
+    for (uint32_t i = sink->head; i != KAFKA_NO_BATCH; i = produce->batches[i].next) {
+        const struct kafka_out_batch *batch = &produce->batches[i];
+        if (batch->state != KAFKA_OUT_SEALED || batch->base_sequence == KAFKA_NO_SEQUENCE) {
+            ASSERT(batch->state == KAFKA_OUT_OPEN || batch->is_acked);
+            continue;
+        }
+        ASSERT(!has_sequence || (uint32_t)batch->base_sequence == sequence);
+        has_sequence = true;
+        sequence =
+            ((uint32_t)batch->base_sequence + (uint32_t)batch->builder.record_count) & INT32_MAX;
+    }
+    return !has_sequence || (uint32_t)sink->next_sequence == sequence;
+}
+
+/* Invariants 2 to 4 of one sink, and its share of the sums. */
+bool kafka_produce_sink_is_sound(const struct kafka_produce *produce, const struct kafka_sink *sink)
 {
     uint32_t batches = 0;
     uint32_t in_flight = 0;
-    bool has_sequence = false;
-    uint32_t sequence = 0;
     for (uint32_t i = sink->head; i != KAFKA_NO_BATCH; i = produce->batches[i].next) {
         const struct kafka_out_batch *batch = &produce->batches[i];
         ASSERT(batch->state != KAFKA_OUT_FREE);
         ASSERT(batch->state == KAFKA_OUT_SEALED || i == sink->tail);
         ASSERT(!batch->is_in_flight || batch->state == KAFKA_OUT_SEALED);
         ASSERT(!(batch->is_in_flight && batch->is_acked));
-        if (batch->state == KAFKA_OUT_SEALED && !batch->is_acked) {
-            ASSERT(!has_sequence || (uint32_t)batch->base_sequence == sequence);
-            sequence = (uint32_t)batch->base_sequence;
-            has_sequence = true;
-        }
-        sequence = (sequence + (uint32_t)batch->builder.record_count) & INT32_MAX;
         batches++;
         in_flight += batch->is_in_flight;
     }
     ASSERT(batches == sink->batch_count);
     ASSERT(in_flight == sink->in_flight_count);
     ASSERT(in_flight <= KAFKA_DUPLICATE_WINDOW);
+    ASSERT(sequences_run_on(produce, sink));
     return (sink->head == KAFKA_NO_BATCH) == (sink->tail == KAFKA_NO_BATCH);
 }
 
@@ -503,7 +521,7 @@ static bool is_sound(const struct kafka_produce *produce)
     uint64_t pending = 0;
     for (uint32_t i = 0; i < produce->sink_count; i++) {
         const struct kafka_sink *sink = &produce->sinks[i];
-        ASSERT(sink_is_sound(produce, sink));
+        ASSERT(kafka_produce_sink_is_sound(produce, sink));
         ASSERT(sink->acked_count + sink->lost_count <= sink->appended_count);
         pending += sink->appended_count - sink->acked_count - sink->lost_count;
     }

@@ -13,7 +13,9 @@
  *      flight. A retry is the same bytes under the same sequence.
  *   2. After any failure of a batch nothing new of the sink leaves until all that is in flight is
  *      answered or its connection is lost; then the queue goes out again in order (recovery).
- *   3. Sequences of the unacknowledged batches run on without a gap, modulo 2^31.
+ *   3. Sequences of the sealed batches run on without a gap, modulo 2^31, up to next_sequence. A
+ *      batch that was acknowledged before its queue was numbered anew has none
+ *      (KAFKA_NO_SEQUENCE): what is left of the queue runs on across it.
  *   4. A batch's buffer is free again only when it is acknowledged or refused for good.
  *   5. Until a batch under the current id and epoch is acknowledged, one is in flight: a broker
  *      that has not heard of the producer takes any sequence for the first, so a second batch
@@ -34,6 +36,7 @@
 #define KAFKA_SINK_BATCHES_MAX 16
 #define KAFKA_DUPLICATE_WINDOW 5
 #define KAFKA_NO_BATCH         UINT32_MAX
+#define KAFKA_NO_SEQUENCE      (-1)
 
 enum kafka_out_state {
     KAFKA_OUT_FREE = 0,
@@ -78,7 +81,8 @@ struct kafka_sink {
     uint64_t appended_count;
     uint64_t acked_count;
     uint64_t lost_count;
-    int64_t last_acked_offset;
+    int64_t last_acked_offset; /* the highest; -1 none or not told */
+    uint64_t strange_count;    /* offsets before it that may hold copies of what is uncertain */
     uint64_t handed_ns;
     uint64_t handed_count; /* records of batches that were given to a stream at least once */
 };
@@ -165,6 +169,12 @@ void kafka_produce_lost(struct kafka_produce *produce, uint32_t connection_index
  * returns  requests sent
  * threads  owning lane only */
 uint32_t kafka_produce_poll_id(struct kafka_produce *produce);
+
+/* Checks what holds between the batches of one sink: a broken invariant stops the process.
+ * returns  true
+ * threads  owning lane only */
+bool kafka_produce_sink_is_sound(const struct kafka_produce *produce,
+                                 const struct kafka_sink *sink);
 
 /* Gives every unacknowledged batch of a sink its sequence anew, from `first` on.
  * threads  owning lane only; nothing of the sink is in flight */

@@ -93,6 +93,71 @@ void kafka_produce_fail(struct kafka_produce *produce, struct kafka_sink *sink, 
     kafka_produce_release(produce, sink);
 }
 
+/* Counts batches of ours that may be in the log twice, and says so. */
+static void tell_repeated(struct kafka_produce *produce, const struct kafka_sink *sink,
+                          uint32_t batches, uint64_t records)
+{
+    ASSERT(batches > 0 && records >= batches);
+    struct kafka_event event = event_of(produce, sink, KAFKA_EVENT_PRODUCE_REPEATED, 0);
+    produce->core->counters.batches_maybe_repeated += batches;
+    kafka_events_push(&produce->core->events, &event,
+                      "%.100s-%d: %llu records may be in the log more than once",
+                      topic_name(produce, sink), sink->partition, (unsigned long long)records);
+}
+
+/* Tells whether any batch may be in the log from an earlier sending. */
+static bool has_uncertain(const struct kafka_produce *produce, const struct kafka_sink *sink)
+{
+    for (uint32_t i = sink->head; i != KAFKA_NO_BATCH; i = produce->batches[i].next) {
+        const struct kafka_out_batch *batch = &produce->batches[i];
+        if (batch->is_in_flight ? batch->was_uncertain : batch->is_uncertain) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Tells whether a younger batch under the same id and epoch is acknowledged. */
+static bool has_younger_acked(const struct kafka_produce *produce,
+                              const struct kafka_out_batch *batch)
+{
+    for (uint32_t i = batch->next; i != KAFKA_NO_BATCH; i = produce->batches[i].next) {
+        const struct kafka_out_batch *younger = &produce->batches[i];
+        if (younger->is_acked && younger->base_sequence != KAFKA_NO_SEQUENCE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A broker that knows a batch answers it with its first offset. One that has forgotten the producer
+ * stores it once more: then its first copy lies between what was acknowledged before it and the
+ * offset answered, or before a younger batch. Records of other writers look the same, so this is
+ * "may be"; a gap smaller than the batch cannot hold a copy, and nothing is counted. */
+static void look_for_repeat(struct kafka_produce *produce, struct kafka_sink *sink,
+                            const struct kafka_out_batch *batch, int64_t base_offset)
+{
+    uint64_t records = (uint64_t)batch->builder.record_count;
+    int64_t expected = sink->last_acked_offset + 1;
+    bool is_resent = batch->was_uncertain;
+    if (!is_resent && !has_uncertain(produce, sink)) {
+        sink->strange_count = 0;
+        return;
+    }
+    if (base_offset > expected) {
+        sink->strange_count += (uint64_t)(base_offset - expected);
+    }
+    if (!is_resent || base_offset < expected) {
+        return;
+    }
+    if (sink->strange_count >= records) {
+        sink->strange_count -= records;
+        tell_repeated(produce, sink, 1, records);
+    } else if (has_younger_acked(produce, batch)) {
+        tell_repeated(produce, sink, 1, records);
+    }
+}
+
 static void acknowledge(struct kafka_produce *produce, struct kafka_sink *sink,
                         struct kafka_out_batch *batch, int64_t base_offset)
 {
@@ -108,7 +173,9 @@ static void acknowledge(struct kafka_produce *produce, struct kafka_sink *sink,
     sink->is_established = true;
     produce->core->counters.records_acked += records;
     if (base_offset >= 0) {
-        sink->last_acked_offset = base_offset + records - 1;
+        look_for_repeat(produce, sink, batch, base_offset);
+        int64_t last = base_offset + records - 1;
+        sink->last_acked_offset = last > sink->last_acked_offset ? last : sink->last_acked_offset;
     }
     kafka_produce_release(produce, sink);
 }
@@ -371,13 +438,17 @@ static void unlink_batch(struct kafka_produce *produce, struct kafka_sink *sink,
     put_free(produce, index);
 }
 
-/* A record that the broker refuses on its own leaves a hole in the sequence; since it was not
- * appended, nothing after it was, so what follows may move up. */
+/* A record that the broker refuses on its own leaves a hole in the sequence. It was not appended,
+ * so nothing after it was, and what follows moves up. But a broker that had forgotten the producer
+ * may have taken what follows: a batch that moves up onto the sequence of one that was stored would
+ * be answered as its duplicate and be lost. Where that is known only a new epoch is safe; where it
+ * may be, the next batch goes alone (invariant 5), for a sequence error then tells. */
 static void drop_record(struct kafka_produce *produce, struct kafka_sink *sink, uint32_t index)
 {
     struct kafka_out_batch *batch = &produce->batches[index];
     ASSERT(batch->builder.record_count == 1);
     int32_t sequence = batch->base_sequence;
+    bool has_acked = has_younger_acked(produce, batch);
     struct kafka_event event =
         event_of(produce, sink, KAFKA_EVENT_PRODUCE_RECORD_LOST, batch->refusal);
     kafka_events_push(&produce->core->events, &event,
@@ -385,7 +456,13 @@ static void drop_record(struct kafka_produce *produce, struct kafka_sink *sink, 
                       sink->partition, batch->builder.bytes, kafka_error_name(batch->refusal));
     count_lost(produce, sink, batch);
     unlink_batch(produce, sink, index);
-    kafka_produce_renumber(produce, sink, sequence);
+    if (has_acked) {
+        want_epoch(produce, 0);
+    } else {
+        kafka_produce_renumber(produce, sink, sequence);
+        sink->is_established = sink->is_established && !has_uncertain(produce, sink);
+    }
+    kafka_produce_release(produce, sink); /* what stood behind it may be acknowledged */
 }
 
 /* The batch's records, plain, in the scratch. */
@@ -465,6 +542,8 @@ bool kafka_produce_split(struct kafka_produce *produce, struct kafka_sink *sink,
     rebuild(produce, &batch, &reader, batch.base_offset + half, first);
     rebuild(produce, &batch, &reader, INT64_MAX, second);
     ASSERT(first->builder.record_count + second->builder.record_count == batch.record_count);
+    second->was_sent = first->was_sent;
+    second->is_uncertain = first->is_uncertain;
     second->next = first->next;
     first->next = second_index;
     sink->tail = sink->tail == index ? second_index : sink->tail;
@@ -517,18 +596,33 @@ uint32_t kafka_produce_poll_id(struct kafka_produce *produce)
     return 0;
 }
 
-/* Starts every sink anew under the id and epoch that the broker gave. What may be in the log from
- * before would be there twice; it is counted. */
+/* What may be in the log from before comes once more under the new epoch: it is counted, and is
+ * certain from then on. */
+static void give_up_uncertain(struct kafka_produce *produce, struct kafka_sink *sink)
+{
+    uint32_t batches = 0;
+    uint64_t records = 0;
+    for (uint32_t i = sink->head; i != KAFKA_NO_BATCH; i = produce->batches[i].next) {
+        struct kafka_out_batch *batch = &produce->batches[i];
+        ASSERT(!batch->is_in_flight && !(batch->is_acked && batch->is_uncertain));
+        if (batch->is_uncertain) {
+            batch->is_uncertain = false;
+            batches++;
+            records += (uint64_t)batch->builder.record_count;
+        }
+    }
+    if (batches > 0) {
+        tell_repeated(produce, sink, batches, records);
+    }
+}
+
+/* Starts every sink anew under the id and epoch that the broker gave. */
 static void start_epoch(struct kafka_produce *produce)
 {
     ASSERT(produce->flight_count == 0);
     for (uint32_t i = 0; i < produce->sink_count; i++) {
         struct kafka_sink *sink = &produce->sinks[i];
-        for (uint32_t at = sink->head; at != KAFKA_NO_BATCH; at = produce->batches[at].next) {
-            struct kafka_out_batch *batch = &produce->batches[at];
-            produce->core->counters.batches_maybe_repeated +=
-                batch->is_uncertain && !batch->is_acked;
-        }
+        give_up_uncertain(produce, sink);
         kafka_produce_renumber(produce, sink, 0);
         sink->is_established = false;
     }

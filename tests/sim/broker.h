@@ -36,6 +36,7 @@ struct broker_faults {
     uint32_t slow;        /* of a request: some hundred milliseconds */
     uint32_t error;       /* of a partition in an answer: a random error code */
     uint32_t sequence;    /* of a produced batch: a false sequence error */
+    uint32_t expire;      /* of a produced batch: before it, the partition forgets its producers */
     uint32_t garbage;     /* of an answer: mangled */
     uint32_t flip;        /* of a fetched batch: a bit is wrong */
     uint32_t move;        /* of a step: a leader moves */

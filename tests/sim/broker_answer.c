@@ -461,6 +461,9 @@ static int16_t produce_partition(struct broker *broker, uint32_t node,
     if (code != 0) {
         return code;
     }
+    if (broker_chance(broker, broker->config.faults.expire)) {
+        partition->producer_count = 0; /* as a restarted broker does with producers of old times */
+    }
     code = broker_log_produce(broker, partition, batch, base_offset);
     if (code == 0 && has_error) {
         code = after[broker_random(broker) % COUNT_OF(after)];

@@ -11,6 +11,7 @@
 
 #include "nic/stack_internal.h"
 #include "tests/sim/peer.h"
+#include "tests/sim/seed_watch.h"
 #include "tests/sim/wire.h"
 #include "tests/sim/wire_sim.h"
 
@@ -546,6 +547,7 @@ int main(int argc, char **argv)
     uint64_t failed = 0;
     count = single ? 1 : count;
     for (uint64_t seed = first; seed < first + count && failed < 5; seed++) {
+        seed_watch(seed);
         failed += seed_run(&world, seed, verbose) ? 0 : 1;
     }
     port_sim_destroy(world.port);
