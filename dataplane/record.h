@@ -102,6 +102,9 @@ enum record_sink_verdict {
     RECORD_SINK_TOO_LARGE, /* this record can never be written */
 };
 
+#define RECORD_PARTITION_DEFAULT (-1) /* by key, without key sticky */
+#define RECORD_PARTITION_NEXT    (-2) /* one after another, record by record */
+
 struct record_sink;
 
 struct record_sink_ops {
@@ -117,8 +120,9 @@ struct record_sink {
 };
 
 /* Copies a record into the sink's next batch.
- * partition  Kafka's number, or -1: the sink chooses (by key hash as Kafka's default partitioner,
- *            without key by sticky round robin)
+ * partition  taken modulo the topic's count, or RECORD_PARTITION_DEFAULT: the sink chooses (by key
+ *            hash as Kafka's default partitioner, without key by sticky round robin), or
+ *            RECORD_PARTITION_NEXT
  * record     offset, leader_epoch and arrival_ns are not used but for the ledger
  * threads    owning lane only */
 static inline enum record_sink_verdict record_sink_append(struct record_sink *sink, uint32_t topic,

@@ -165,7 +165,7 @@ static bool make_room(struct sink_file *sink, struct topic *topic, size_t bytes)
 static enum record_sink_verdict append(struct record_sink *base, uint32_t topic_index,
                                        int32_t partition, const struct record *record)
 {
-    ASSERT(partition >= -1);
+    ASSERT(partition >= RECORD_PARTITION_NEXT);
     struct sink_file *sink = from_base(base);
     ASSERT(topic_index < sink->topic_count && record != NULL);
     struct topic *topic = &sink->topics[topic_index];

@@ -17,8 +17,7 @@ struct topic {
     uint32_t client_index;
     uint32_t partition_count; /* 0 until known */
     uint32_t *sinks;          /* by partition: index of the client, INDEX_NONE not open */
-    uint32_t sticky;
-    uint32_t sticky_left;
+    struct sink_kafka_turn turn;
 };
 
 /* A record on its way out. */
@@ -79,20 +78,26 @@ static bool learn_partitions(struct sink_kafka *sink, struct topic *topic)
     return true;
 }
 
-static uint32_t choose(struct topic *topic, int32_t wanted, const struct record *record)
+uint32_t sink_kafka_partition(struct sink_kafka_turn *turn, int32_t wanted,
+                              const struct record *record, uint32_t partition_count)
 {
+    ASSERT(partition_count > 0);
+    ASSERT(wanted >= RECORD_PARTITION_NEXT);
     if (wanted >= 0) {
-        return (uint32_t)wanted % topic->partition_count;
+        return (uint32_t)wanted % partition_count;
+    }
+    if (wanted == RECORD_PARTITION_NEXT) {
+        return turn->next++ % partition_count;
     }
     if (!record->key_is_null) {
-        return sink_kafka_hash(record->key) % topic->partition_count;
+        return sink_kafka_hash(record->key) % partition_count;
     }
-    if (topic->sticky_left == 0) {
-        topic->sticky = (topic->sticky + 1) % topic->partition_count;
-        topic->sticky_left = STICKY_COUNT;
+    if (turn->sticky_left == 0) {
+        turn->sticky = (turn->sticky + 1) % partition_count;
+        turn->sticky_left = STICKY_COUNT;
     }
-    topic->sticky_left--;
-    return topic->sticky;
+    turn->sticky_left--;
+    return turn->sticky;
 }
 
 static uint32_t copy_headers(const struct record *record, struct kafka_header *into)
@@ -150,7 +155,8 @@ static enum record_sink_verdict sink_kafka_append(struct record_sink *self, uint
     if (topic->partition_count == 0 && !learn_partitions(sink, topic)) {
         return RECORD_SINK_FULL;
     }
-    const uint32_t partition = choose(topic, wanted, record);
+    const uint32_t partition =
+        sink_kafka_partition(&topic->turn, wanted, record, topic->partition_count);
     uint32_t *index = &topic->sinks[partition];
     if (*index == INDEX_NONE &&
         !kafka_client_sink(sink->client, topic->client_index, (int32_t)partition, index)) {

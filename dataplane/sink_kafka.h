@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kafka as a record sink: the topics that one transmit lane writes, over its Kafka client. Where a
  * record names no partition, one is chosen as Kafka's default partitioner does: by the murmur2 hash
- * of the key, without a key one partition after another, a batch's worth each (sticky).
+ * of the key, without a key one partition after another, a batch's worth each (sticky). On
+ * RECORD_PARTITION_NEXT each record goes to the partition after the last one's, key or not. A full
+ * partition is passed over, but where the key or the caller names it.
  *
  * Limits: SINK_KAFKA_TOPICS_MAX topics, SINK_KAFKA_PARTITIONS_MAX partitions each. */
 #pragma once
@@ -59,6 +61,22 @@ uint64_t sink_kafka_lost(const struct sink_kafka *sink);
 /* Tells whether a partition takes no more records, and why.
  * threads  owning lane only */
 bool sink_kafka_has_failed(const struct sink_kafka *sink, int16_t *error_code);
+
+/* Where records without a named partition go next. Zero-initialise it; one a topic. */
+struct sink_kafka_turn {
+    uint32_t next; /* by RECORD_PARTITION_NEXT */
+    uint32_t sticky;
+    uint32_t sticky_left;
+};
+
+/* Chooses the partition of a record.
+ * turn             of the topic; moved on
+ * wanted           as record_sink_append's partition
+ * partition_count  of the topic, above 0
+ * returns          below partition_count
+ * threads          owning lane only */
+uint32_t sink_kafka_partition(struct sink_kafka_turn *turn, int32_t wanted,
+                              const struct record *record, uint32_t partition_count);
 
 /* Kafka's murmur2 over a key, made positive, as the default partitioner uses it.
  * threads  any

@@ -69,12 +69,18 @@ static int64_t timestamp_of(const struct table_sink *self, const struct row *row
     return slot->ms;
 }
 
-/* Kafka's number, taken modulo the partitions that there are, or -1: by key, or the sink chooses.
- */
+/* The partition to ask for: fixed keeps all of a lane's records in one, as Flink does with those
+ * of a sink's subtask. */
 static int32_t partition_of(const struct table_sink *self)
 {
-    const bool fixed = self->plan->partitioner == PLAN_PARTITIONER_FIXED;
-    return fixed ? (int32_t)self->context->lane : -1;
+    switch (self->plan->partitioner) {
+    case PLAN_PARTITIONER_FIXED:
+        return (int32_t)self->context->lane;
+    case PLAN_PARTITIONER_ROUND_ROBIN:
+        return RECORD_PARTITION_NEXT;
+    default:
+        return RECORD_PARTITION_DEFAULT;
+    }
 }
 
 static enum operator_verdict append(struct table_sink *self, const struct row *row)

@@ -211,6 +211,21 @@ static int check_topics(struct session *session, const struct ast_statement *sta
                     table->name.text);
 }
 
+static int check_partitioner(struct session *session, const struct ast_statement *statement,
+                             const struct table *table)
+{
+    ASSERT(session != NULL);
+    ASSERT(statement != NULL);
+    if (table->options.partitioner == PLAN_PARTITIONER_ROUND_ROBIN &&
+        table->options.key_fields != NULL) {
+        return sql_fail(session, -EINVAL, statement->at,
+                        "table `%s`: 'sink.partitioner' = 'round-robin' only works when option "
+                        "'key.fields' is not specified",
+                        table->name.text);
+    }
+    return 0;
+}
+
 static int check_conflict(struct session *session, const struct ast_statement *statement,
                           const struct table *table)
 {
@@ -316,6 +331,9 @@ int bind_insert(struct session *session, const struct ast_statement *statement)
     }
     if (verdict == 0) {
         verdict = check_conflict(session, statement, table);
+    }
+    if (verdict == 0) {
+        verdict = check_partitioner(session, statement, table);
     }
     if (verdict != 0) {
         return verdict;

@@ -159,11 +159,11 @@ static void test_append_sink_writes_values_with_processing_time(void **state)
     f.sink->ops->close(f.sink);
 }
 
-static void test_partition_is_the_lanes_own_only_with_the_fixed_partitioner(void **state)
+static void test_partitioner_says_which_partition_is_asked_for(void **state)
 {
     const enum plan_partitioner partitioners[] = {
         PLAN_PARTITIONER_DEFAULT, PLAN_PARTITIONER_ROUND_ROBIN, PLAN_PARTITIONER_FIXED};
-    const int32_t expected[] = {-1, -1, 3};
+    const int32_t expected[] = {RECORD_PARTITION_DEFAULT, RECORD_PARTITION_NEXT, 3};
     for (size_t i = 0; i < COUNT_OF(partitioners); i++) {
         struct fixture f;
         begin(&f, PLAN_CONNECTOR_KAFKA);
@@ -278,6 +278,36 @@ static void test_record_when_too_large_then_the_job_fails(void **state)
     f.sink->ops->close(f.sink);
 }
 
+static void test_timestamp_column_is_written_and_where_it_is_null_processing_time(void **state)
+{
+    struct fixture f;
+    begin(&f, PLAN_CONNECTOR_KAFKA);
+    f.types[0] = (struct type){.kind = TYPE_TIMESTAMP, .precision = 3, .nullable = true};
+    row_layout_init(&f.layout, f.types, 2, f.slots);
+    f.node.layout = f.layout;
+    f.node.sink.value_fields = &f.fields[1];
+    f.node.sink.value_field_count = 1;
+    f.node.sink.timestamp_column = 0;
+    open_sink(&f);
+    struct parcel *parcel = parcel_of(&f);
+    for (int i = 0; i < 2; i++) {
+        const struct row head = {.kind = ROW_INSERT};
+        struct row_writer writer;
+        assert_true(row_begin(&writer, &f.layout, parcel->data + parcel->bytes_used,
+                              parcel->bytes_max - parcel->bytes_used, &head));
+        if (i == 0) {
+            const struct timestamp time = {.ms = 1700000000000};
+            row_set(&writer, 0, &time);
+        }
+        parcel->bytes_used += row_end(&writer);
+        parcel->row_count++;
+    }
+    assert_int_equal(process(&f), OPERATOR_DONE);
+    assert_string_equal(f.taker.text, "- {\"name\":null}@1700000000000\n"
+                                      "- {\"name\":null}@1234\n");
+    f.sink->ops->close(f.sink);
+}
+
 static void test_blackhole_takes_everything(void **state)
 {
     struct fixture f;
@@ -295,12 +325,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_append_sink_writes_values_with_processing_time),
-        cmocka_unit_test(test_partition_is_the_lanes_own_only_with_the_fixed_partitioner),
+        cmocka_unit_test(test_partitioner_says_which_partition_is_asked_for),
         cmocka_unit_test(test_upsert_sink_writes_keys_and_tombstones),
         cmocka_unit_test(test_upsert_sink_writes_update_before_when_nothing_follows_it),
         cmocka_unit_test(test_not_null_column_fails_or_drops),
         cmocka_unit_test(test_full_record_sink_stops_at_the_row_and_goes_on_there),
         cmocka_unit_test(test_record_when_too_large_then_the_job_fails),
+        cmocka_unit_test(test_timestamp_column_is_written_and_where_it_is_null_processing_time),
         cmocka_unit_test(test_blackhole_takes_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
