@@ -38,6 +38,7 @@ static size_t tail_bytes(size_t page_count, uint32_t shard_count)
 
 static int config_check(const struct arena_config *config, struct error *error)
 {
+    ASSERT(config != NULL);
     if (config->memory == NULL || (uintptr_t)config->memory % ARENA_PAGE_BYTES != 0) {
         return error_set(error, -EINVAL, "state memory is not aligned to %u bytes",
                          ARENA_PAGE_BYTES);
@@ -57,6 +58,7 @@ static int config_check(const struct arena_config *config, struct error *error)
 /* The largest page count whose metadata still fits behind it. */
 static uint32_t pages_fit(const struct arena_config *config)
 {
+    ASSERT_SLOW(config != NULL);
     size_t page_count = config->bytes / ARENA_PAGE_BYTES;
     page_count = page_count > UINT32_MAX ? UINT32_MAX : page_count;
     while (page_count * ARENA_PAGE_BYTES + tail_bytes(page_count, config->shard_count) >
@@ -141,6 +143,7 @@ void arena_page_touch(struct arena *arena, uint32_t page)
 /* True when the test seam refuses this acquire. */
 static bool is_refused(struct arena *arena)
 {
+    ASSERT_SLOW(arena != NULL);
     if (LIKELY(arena->acquire_fail_after == 0)) {
         return false;
     }
@@ -263,6 +266,7 @@ const void *arena_root_read(const struct arena *arena, uint32_t object, uint32_t
 
 void *arena_root_write(struct arena *arena, uint32_t object, uint32_t shard)
 {
+    ASSERT_SLOW(arena != NULL);
     uint32_t *anchor = anchor_of(arena, object, shard);
     if (UNLIKELY(*anchor == 0)) {
         const uint32_t page = arena_page_acquire(arena, shard, ARENA_PAGE_ANCHOR);

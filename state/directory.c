@@ -52,6 +52,8 @@ const uint32_t *directory_entry(const struct arena *arena, const struct director
 
 bool directory_open(struct arena *arena, struct directory_root *root, uint32_t shard)
 {
+    ASSERT(arena != NULL);
+    ASSERT(root != NULL);
     ASSERT(root->level == 0);
     const uint32_t page = arena_page_acquire(arena, shard, ARENA_PAGE_TABLE_DIRECTORY);
     if (page == 0) {
@@ -67,6 +69,7 @@ bool directory_open(struct arena *arena, struct directory_root *root, uint32_t s
 /* Doubles a level 1 directory inside its page. */
 static void page_double(struct arena *arena, const struct directory_root *root, uint32_t shard)
 {
+    ASSERT_SLOW(arena != NULL);
     uint32_t *entries = words_write(arena, root->page);
     const uint32_t count = segment_parts(shard) << root->depth;
     ASSERT(2U * count * sizeof(*entries) <= ARENA_PAGE_BYTES);
@@ -76,6 +79,7 @@ static void page_double(struct arena *arena, const struct directory_root *root, 
 /* Puts an index above a full level 1 page. */
 static bool index_open(struct arena *arena, struct directory_root *root, uint32_t shard)
 {
+    ASSERT(arena != NULL);
     const uint32_t page = arena_page_acquire(arena, shard, ARENA_PAGE_TABLE_DIRECTORY);
     if (page == 0) {
         return false;
@@ -92,6 +96,8 @@ static bool index_open(struct arena *arena, struct directory_root *root, uint32_
 static bool index_fill(struct arena *arena, const struct directory_root *root, uint32_t shard,
                        uint32_t slot)
 {
+    ASSERT_SLOW(arena != NULL);
+    ASSERT_SLOW(root != NULL);
     ASSERT(slot < INDEX_SLOTS);
     const uint32_t *index = words_read(arena, root->page);
     if (index[slot] != 0) {
@@ -109,6 +115,7 @@ static bool index_fill(struct arena *arena, const struct directory_root *root, u
 bool directory_grow(struct arena *arena, struct directory_root *root, uint32_t shard,
                     uint32_t depth, uint32_t pattern)
 {
+    ASSERT_SLOW(arena != NULL);
     ASSERT(root->level != 0 && depth <= DIRECTORY_DEPTH_MAX);
     ASSERT(depth <= root->depth + 1U && pattern < 1U << depth);
     if (depth > root->depth) {
@@ -126,6 +133,7 @@ bool directory_grow(struct arena *arena, struct directory_root *root, uint32_t s
 static void page_set(struct arena *arena, uint32_t directory, const struct segment_spot *at,
                      uint32_t width, uint32_t step, uint32_t page)
 {
+    ASSERT_SLOW(arena != NULL);
     ASSERT(step != 0 && at->index < 1U << width);
     uint32_t *entries = words_write(arena, directory);
     for (uint32_t index = at->index; index < 1U << width; index += step) {

@@ -105,6 +105,7 @@ static uint32_t *partial_of(struct heap *heap, uint32_t shard, uint32_t class_in
 
 static void partial_link(struct heap *heap, uint32_t page, uint32_t class_index)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     struct arena_page_link *links = heap->arena->links;
     uint32_t *head = partial_of(heap, heap->arena->meta[page].shard, class_index);
     ASSERT(*head != page);
@@ -117,6 +118,7 @@ static void partial_link(struct heap *heap, uint32_t page, uint32_t class_index)
 
 static void partial_unlink(struct heap *heap, uint32_t page, uint32_t class_index)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     struct arena_page_link *links = heap->arena->links;
     const struct arena_page_link link = links[page];
     ASSERT(link.prev != page && link.next != page);
@@ -143,6 +145,8 @@ static bool has_room(const struct heap_page *head)
 
 static uint32_t page_with_room(struct heap *heap, uint32_t shard, uint32_t class_index)
 {
+    ASSERT_SLOW(shard < heap->arena->shard_count);
+    ASSERT_SLOW(heap->arena != NULL);
     uint32_t page = *partial_of(heap, shard, class_index);
     if (page != 0) {
         return page;
@@ -253,6 +257,7 @@ static void source_read(const struct heap *heap, const struct source *source, ui
 static uint64_t short_store(struct heap *heap, uint32_t shard, const struct source *source,
                             uint32_t bytes)
 {
+    ASSERT_SLOW(shard < heap->arena->shard_count);
     ASSERT(!is_long(bytes));
     const uint64_t ref = heap_acquire(heap, shard, BLOB_HEAD_BYTES + bytes);
     if (ref != 0) {
@@ -266,6 +271,7 @@ static uint64_t short_store(struct heap *heap, uint32_t shard, const struct sour
 
 static void piece_release(struct heap *heap, uint64_t piece)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     ASSERT(piece != 0);
     if (heap->arena->meta[heap_page(piece)].kind == ARENA_PAGE_BLOB) {
         arena_page_release(heap->arena, heap_page(piece));
@@ -285,6 +291,8 @@ struct source_range {
 static uint64_t piece_store(struct heap *heap, uint32_t shard, const struct source *source,
                             struct source_range range)
 {
+    ASSERT_SLOW(shard < heap->arena->shard_count);
+    ASSERT_SLOW(heap->arena != NULL);
     ASSERT(range.bytes != 0 && range.bytes <= ARENA_PAGE_BYTES);
     uint64_t piece = 0;
     if (range.bytes > HEAP_BLOCK_BYTES_MAX) {
@@ -305,6 +313,8 @@ static uint64_t piece_store(struct heap *heap, uint32_t shard, const struct sour
 static uint64_t index_store(struct heap *heap, uint32_t shard, const struct source *source,
                             struct source_range range)
 {
+    ASSERT_SLOW(shard < heap->arena->shard_count);
+    ASSERT_SLOW(heap->arena != NULL);
     const uint32_t piece_count = (range.bytes + ARENA_PAGE_BYTES - 1) / ARENA_PAGE_BYTES;
     ASSERT(piece_count != 0 && piece_count <= BLOB_INDEX_PIECES);
     const uint64_t ref = heap_acquire(
@@ -345,6 +355,7 @@ static uint32_t blob_index_count(uint32_t bytes)
 /* Puts a long blob on its shard's queue of pages to free; the root is there since it was stored. */
 static void long_queue(struct heap *heap, uint64_t ref)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     struct arena *arena = heap->arena;
     struct heap_root *root =
         arena_root_write(arena, heap->object, arena->meta[heap_page(ref)].shard);
@@ -359,6 +370,8 @@ static void long_queue(struct heap *heap, uint64_t ref)
 static uint64_t long_store(struct heap *heap, uint32_t shard, const struct source *source,
                            uint32_t bytes)
 {
+    ASSERT_SLOW(shard < heap->arena->shard_count);
+    ASSERT_SLOW(heap->arena != NULL);
     if (arena_root_write(heap->arena, heap->object, shard) == NULL) {
         return 0;
     }
@@ -405,6 +418,7 @@ uint64_t heap_blob_store(struct heap *heap, uint32_t shard, struct span content)
 
 uint64_t heap_blob_copy(struct heap *heap, uint32_t shard, uint64_t ref)
 {
+    ASSERT_SLOW(shard < heap->arena->shard_count);
     ASSERT(ref != 0);
     const struct source source = {.blob = ref};
     const uint32_t bytes = heap_blob_bytes(heap, ref);
@@ -414,6 +428,7 @@ uint64_t heap_blob_copy(struct heap *heap, uint32_t shard, uint64_t ref)
 
 void heap_blob_release(struct heap *heap, uint64_t ref)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     ASSERT(ref != 0);
     if (is_long(heap_blob_bytes(heap, ref))) {
         long_queue(heap, ref);
@@ -424,6 +439,7 @@ void heap_blob_release(struct heap *heap, uint64_t ref)
 
 struct span heap_blob_piece(const struct heap *heap, uint64_t ref, uint32_t offset)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     const uint32_t bytes = heap_blob_bytes(heap, ref);
     ASSERT(offset <= bytes);
     if (!is_long(bytes) || offset == bytes) {
@@ -459,6 +475,8 @@ void heap_blob_read(const struct heap *heap, uint64_t ref, uint32_t offset, uint
 
 int heap_blob_compare(const struct heap *heap, uint64_t ref, struct span with)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW(with.data != NULL || with.bytes == 0);
     const uint32_t bytes = heap_blob_bytes(heap, ref);
     const uint32_t common = bytes < with.bytes ? bytes : (uint32_t)with.bytes;
     for (uint32_t offset = 0; offset < common;) {
@@ -477,6 +495,7 @@ int heap_blob_compare(const struct heap *heap, uint64_t ref, struct span with)
 /* Frees one piece of the shard's first queued blob, or its index block once that is empty. */
 static void queue_step(struct heap *heap, struct heap_root *root)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     ASSERT(root->queue != 0);
     const uint64_t ref = root->queue;
     struct blob_index *index = heap_write(heap, ref);
@@ -497,6 +516,7 @@ static void queue_step(struct heap *heap, struct heap_root *root)
 
 uint32_t heap_poll(struct heap *heap, uint32_t step_count_max)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     ASSERT(step_count_max != 0);
     struct arena *arena = heap->arena;
     uint32_t steps = 0;

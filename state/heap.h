@@ -136,6 +136,7 @@ static inline void *heap_write_in(struct arena *arena, uint64_t ref)
  * threads  owning lane only */
 static inline const void *heap_read(const struct heap *heap, uint64_t ref)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     return heap_read_in(heap->arena, ref);
 }
 
@@ -143,5 +144,6 @@ static inline const void *heap_read(const struct heap *heap, uint64_t ref)
  * threads  owning lane only */
 static inline void *heap_write(struct heap *heap, uint64_t ref)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     return heap_write_in(heap->arena, ref);
 }

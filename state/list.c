@@ -51,6 +51,7 @@ static struct chunk *chunk_write(struct heap *heap, uint64_t ref)
 
 static uint32_t place_get(const struct chunk *chunk, uint32_t index)
 {
+    ASSERT_SLOW(chunk->used <= chunk->bytes);
     uint16_t place;
     memcpy(&place, (const uint8_t *)chunk + chunk->bytes - (index + 1U) * PLACE_BYTES,
            sizeof(place));
@@ -79,6 +80,7 @@ static uint32_t item_room(uint32_t bytes, uint32_t flags)
 
 static bool has_room(const struct chunk *chunk, uint32_t room)
 {
+    ASSERT_SLOW(chunk->used <= chunk->bytes);
     return chunk->used + room + (chunk->end + 1U) * PLACE_BYTES <= chunk->bytes;
 }
 
@@ -96,6 +98,7 @@ static struct list_cursor mark_cursor(uint64_t place)
 
 static int64_t order_at(const struct heap *heap, const struct list_cursor *cursor)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     return item_at(chunk_read(heap, cursor->chunk), cursor->index)->order;
 }
 
@@ -110,6 +113,7 @@ void list_init(struct list_head *head, uint32_t shard, uint32_t mark_count)
 
 bool list_first(const struct heap *heap, const struct list_head *head, struct list_cursor *cursor)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     ASSERT(cursor != NULL);
     *cursor = (struct list_cursor){.chunk = head->first};
     if (head->first != 0) {
@@ -120,6 +124,7 @@ bool list_first(const struct heap *heap, const struct list_head *head, struct li
 
 bool list_last(const struct heap *heap, const struct list_head *head, struct list_cursor *cursor)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     ASSERT(cursor != NULL);
     *cursor = (struct list_cursor){.chunk = head->last};
     if (head->last != 0) {
@@ -130,6 +135,7 @@ bool list_last(const struct heap *heap, const struct list_head *head, struct lis
 
 bool list_next(const struct heap *heap, struct list_cursor *cursor)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     ASSERT(cursor->chunk != 0);
     const struct chunk *chunk = chunk_read(heap, cursor->chunk);
     if (++cursor->index < chunk->end) {
@@ -142,6 +148,7 @@ bool list_next(const struct heap *heap, struct list_cursor *cursor)
 
 bool list_prev(const struct heap *heap, struct list_cursor *cursor)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     ASSERT(cursor->chunk != 0);
     const struct chunk *chunk = chunk_read(heap, cursor->chunk);
     if (cursor->index > chunk->first) {
@@ -156,6 +163,7 @@ bool list_prev(const struct heap *heap, struct list_cursor *cursor)
 /* The first index of a chunk whose order is >= the given one; end when there is none. */
 static uint32_t chunk_seek(const struct chunk *chunk, int64_t order)
 {
+    ASSERT_SLOW(chunk->used <= chunk->bytes);
     ASSERT_SLOW(chunk->first < chunk->end); /* L1 */
     uint32_t low = chunk->first;
     uint32_t high = chunk->end;
@@ -173,6 +181,8 @@ static uint32_t chunk_seek(const struct chunk *chunk, int64_t order)
 bool list_seek(const struct heap *heap, const struct list_head *head, int64_t order,
                struct list_cursor *cursor)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW(head != NULL);
     ASSERT(cursor != NULL);
     struct list_cursor found = {0};
     for (uint64_t ref = head->last; ref != 0; ref = chunk_read(heap, ref)->prev) {
@@ -191,6 +201,8 @@ bool list_seek(const struct heap *heap, const struct list_head *head, int64_t or
 
 struct list_item list_item(const struct heap *heap, const struct list_cursor *cursor)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW(cursor != NULL);
     ASSERT(cursor->chunk != 0);
     const struct item *item = item_at(chunk_read(heap, cursor->chunk), cursor->index);
     struct list_item out = {
@@ -207,6 +219,7 @@ struct list_item list_item(const struct heap *heap, const struct list_cursor *cu
 
 uint8_t *list_item_write(struct heap *heap, const struct list_cursor *cursor)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     const struct list_item item = list_item(heap, cursor);
     if (item.data == NULL) {
         return NULL;
@@ -229,6 +242,7 @@ static void chunk_copy(const struct chunk *from, uint32_t first, uint32_t end, s
 
 static uint64_t chunk_acquire(struct heap *heap, uint32_t shard, uint32_t bytes)
 {
+    ASSERT_SLOW(shard < heap->arena->shard_count);
     ASSERT(bytes <= CHUNK_BYTES_MAX); /* L5 */
     const uint32_t block_bytes = heap_class_bytes(bytes);
     const uint64_t ref = heap_acquire(heap, shard, block_bytes);
@@ -242,6 +256,8 @@ static uint64_t chunk_acquire(struct heap *heap, uint32_t shard, uint32_t bytes)
 /* Points the neighbours of a chunk, or the head, at it. */
 static void chunk_link(struct heap *heap, struct list_head *head, uint64_t ref)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW(head != NULL);
     const struct chunk *chunk = chunk_read(heap, ref);
     if (chunk->prev == 0) {
         head->first = ref;
@@ -259,6 +275,7 @@ static void chunk_link(struct heap *heap, struct list_head *head, uint64_t ref)
 static void marks_move(struct list_head *head, uint64_t from, uint32_t first, uint32_t end,
                        uint64_t into)
 {
+    ASSERT_SLOW(head != NULL);
     for (uint32_t mark = 0; mark < head->mark_count; mark++) {
         const struct list_cursor at = mark_cursor(head->marks[mark].place);
         if (at.chunk == from && at.index >= first && at.index < end) {
@@ -271,6 +288,8 @@ static void marks_move(struct list_head *head, uint64_t from, uint32_t first, ui
  * returns  the new chunk or 0 */
 static uint64_t chunk_renew(struct heap *heap, struct list_head *head, uint64_t ref, uint32_t bytes)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW(head != NULL);
     const uint64_t fresh = chunk_acquire(heap, head->shard, bytes);
     if (fresh == 0) {
         return 0;
@@ -289,6 +308,7 @@ static uint64_t chunk_renew(struct heap *heap, struct list_head *head, uint64_t 
 /* Bytes of a chunk when its holes are squeezed out. */
 static uint32_t chunk_live_bytes(const struct chunk *chunk)
 {
+    ASSERT_SLOW(chunk->used <= chunk->bytes);
     uint32_t bytes = sizeof(struct chunk);
     for (uint32_t index = chunk->first; index < chunk->end; index++) {
         const struct item *item = item_at(chunk, index);
@@ -301,6 +321,8 @@ static uint32_t chunk_live_bytes(const struct chunk *chunk)
  * returns  false when the arena is exhausted: then nothing has changed */
 static bool chunk_split(struct heap *heap, struct list_head *head, uint64_t ref, uint32_t index)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW(head != NULL);
     const uint64_t front = chunk_acquire(heap, head->shard, CHUNK_BYTES_MAX);
     const uint64_t back = front == 0 ? 0 : chunk_acquire(heap, head->shard, CHUNK_BYTES_MAX);
     if (back == 0) {
@@ -330,6 +352,8 @@ static bool chunk_split(struct heap *heap, struct list_head *head, uint64_t ref,
 static uint64_t chunk_behind(struct heap *heap, struct list_head *head, uint64_t ref,
                              uint32_t bytes)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW(head != NULL);
     const uint64_t fresh = chunk_acquire(heap, head->shard, bytes);
     if (fresh != 0) {
         struct chunk *chunk = chunk_write(heap, fresh);
@@ -344,6 +368,8 @@ static uint64_t chunk_behind(struct heap *heap, struct list_head *head, uint64_t
 static struct list_cursor insert_place(const struct heap *heap, const struct list_head *head,
                                        int64_t order)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW(head != NULL);
     uint64_t ref = head->last;
     ASSERT(ref != 0);
     for (;;) {
@@ -363,6 +389,10 @@ static struct list_cursor insert_place(const struct heap *heap, const struct lis
 static bool room_make(struct heap *heap, struct list_head *head, struct list_cursor *at,
                       uint32_t room, bool *again)
 {
+    ASSERT_SLOW(heap != NULL);
+    ASSERT_SLOW(head != NULL);
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(again != NULL);
     const struct chunk *chunk = chunk_read(heap, at->chunk);
     *again = false;
     if (has_room(chunk, room)) {
@@ -394,6 +424,7 @@ static bool room_make(struct heap *heap, struct list_head *head, struct list_cur
 static void item_put(struct chunk *chunk, uint32_t index, const struct item *item,
                      const void *content)
 {
+    ASSERT_SLOW(chunk->used <= chunk->bytes);
     const uint32_t room = item_room(item->bytes, item->flags);
     ASSERT(has_room(chunk, room));
     ASSERT(index >= chunk->first && index <= chunk->end);
@@ -415,6 +446,8 @@ static void item_put(struct chunk *chunk, uint32_t index, const struct item *ite
 static void marks_inserted(const struct heap *heap, struct list_head *head,
                            const struct list_cursor *at, int64_t order)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW(head != NULL);
     /* Behind all others, an item can only be that of marks at the end: the rest need no look. */
     const bool is_last =
         at->chunk == head->last && at->index + 1U == chunk_read(heap, at->chunk)->end;
@@ -437,6 +470,8 @@ static void marks_inserted(const struct heap *heap, struct list_head *head,
 static bool place_make(struct heap *heap, struct list_head *head, int64_t order, uint32_t room,
                        struct list_cursor *at)
 {
+    ASSERT_SLOW(heap != NULL);
+    ASSERT_SLOW(head != NULL);
     if (head->first == 0) {
         const uint32_t bytes = (uint32_t)sizeof(struct chunk) + room + PLACE_BYTES;
         *at = (struct list_cursor){.chunk = chunk_behind(heap, head, 0, bytes)};
@@ -458,6 +493,8 @@ static bool place_make(struct heap *heap, struct list_head *head, int64_t order,
 
 bool list_insert(struct heap *heap, struct list_head *head, int64_t order, struct span content)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW(head != NULL);
     ASSERT(content.bytes <= LIST_ITEM_BYTES_MAX);
     ASSERT(head->count != UINT32_MAX);
     struct item item = {.order = order, .bytes = (uint32_t)content.bytes};
@@ -486,6 +523,7 @@ bool list_insert(struct heap *heap, struct list_head *head, int64_t order, struc
 
 static void item_free(struct heap *heap, const struct item *item)
 {
+    ASSERT_SLOW(item != NULL);
     if (item->flags & FLAG_BLOB) {
         uint64_t blob;
         memcpy(&blob, item + 1, sizeof(blob));
@@ -517,6 +555,7 @@ static void chunk_free(struct heap *heap, struct list_head *head, uint64_t ref)
 static void marks_leave(struct list_head *head, uint64_t ref, uint32_t first, uint32_t end,
                         const struct list_cursor *behind)
 {
+    ASSERT_SLOW(head != NULL);
     for (uint32_t mark = 0; mark < head->mark_count; mark++) {
         const struct list_cursor at = mark_cursor(head->marks[mark].place);
         if (at.chunk == ref && at.index >= first && at.index < end) {
@@ -528,6 +567,8 @@ static void marks_leave(struct list_head *head, uint64_t ref, uint32_t first, ui
 /* Takes the place at index out of a chunk; marks behind it follow. */
 static void place_close(struct list_head *head, struct chunk *chunk, uint64_t ref, uint32_t index)
 {
+    ASSERT(chunk->used <= chunk->bytes);
+    ASSERT(head != NULL);
     ASSERT(index >= chunk->first && index < chunk->end);
     for (uint32_t slot = index + 1U; slot < chunk->end; slot++) {
         place_set(chunk, slot - 1U, place_get(chunk, slot));
@@ -543,6 +584,7 @@ static void place_close(struct list_head *head, struct chunk *chunk, uint64_t re
 
 void list_remove(struct heap *heap, struct list_head *head, struct list_cursor *cursor)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     ASSERT(cursor->chunk != 0);
     ASSERT(head->count != 0);
     const struct list_cursor at = *cursor;
@@ -564,6 +606,7 @@ void list_remove(struct heap *heap, struct list_head *head, struct list_cursor *
 
 void list_drop_first(struct heap *heap, struct list_head *head)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     struct list_cursor cursor;
     const bool is_there = list_first(heap, head, &cursor);
     ASSERT(is_there);
@@ -572,6 +615,8 @@ void list_drop_first(struct heap *heap, struct list_head *head)
 
 bool list_clear(struct heap *heap, struct list_head *head, uint32_t chunk_count_max)
 {
+    ASSERT_SLOW(heap != NULL);
+    ASSERT_SLOW(head != NULL);
     ASSERT(chunk_count_max != 0);
     for (uint32_t count = 0; head->first != 0 && count < chunk_count_max; count++) {
         const uint64_t ref = head->first;
@@ -600,6 +645,8 @@ bool list_mark(const struct heap *heap, const struct list_head *head, uint32_t m
 bool list_mark_step(const struct heap *heap, struct list_head *head, uint32_t mark,
                     struct list_item *item)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW(head != NULL);
     ASSERT(mark < head->mark_count && item != NULL);
     struct list_cursor at = mark_cursor(head->marks[mark].place);
     if (at.chunk == 0) {
@@ -615,6 +662,8 @@ bool list_mark_step(const struct heap *heap, struct list_head *head, uint32_t ma
 bool list_mark_pass(const struct heap *heap, struct list_head *head, uint32_t mark, int64_t bound,
                     struct list_item *item)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW(head != NULL);
     ASSERT(mark < head->mark_count);
     struct list_mark *moved = &head->marks[mark];
     const struct list_cursor at = mark_cursor(moved->place);
@@ -639,6 +688,7 @@ void list_mark_rewind(const struct heap *heap, struct list_head *head, uint32_t 
 
 static void chunk_prefetch(const struct heap *heap, uint64_t ref)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     if (ref != 0) {
         __builtin_prefetch(heap_read(heap, ref), 1);
         __builtin_prefetch(&heap->arena->meta[heap_page(ref)]);
@@ -647,6 +697,8 @@ static void chunk_prefetch(const struct heap *heap, uint64_t ref)
 
 void list_prefetch(const struct heap *heap, const struct list_head *head)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW(head != NULL);
     chunk_prefetch(heap, head->first);
     if (head->last != head->first) {
         chunk_prefetch(heap, head->last);
@@ -661,6 +713,7 @@ void list_prefetch(const struct heap *heap, const struct list_head *head)
  */
 static void item_prefetch(const struct chunk *chunk, uint32_t index)
 {
+    ASSERT_SLOW(chunk->used <= chunk->bytes);
     const uint8_t *at = (const uint8_t *)chunk;
     const uint32_t head = sizeof(*chunk);
     const uint32_t mean = chunk->end == 0 ? 0 : (uint32_t)(chunk->used - head) / chunk->end;
@@ -673,6 +726,8 @@ static void item_prefetch(const struct chunk *chunk, uint32_t index)
 
 void list_prefetch_items(const struct heap *heap, const struct list_head *head)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW(head != NULL);
     if (head->first == 0) {
         return;
     }

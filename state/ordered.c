@@ -42,6 +42,7 @@ static struct node *node_write(struct heap *heap, uint64_t ref)
 
 static uint32_t payload_bytes_of(const struct ordered_head *head)
 {
+    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     return (head->value_bytes + 7U) & ~7U;
 }
 
@@ -53,6 +54,7 @@ void ordered_init(struct ordered_head *head, uint32_t shard, uint32_t value_byte
 
 static uint64_t child_at(const struct node *node, uint32_t index)
 {
+    ASSERT_SLOW(node->used <= node->bytes);
     ASSERT(!node->is_leaf);
     uint64_t child;
     memcpy(&child, (const uint8_t *)node + node_payload_offset(node, index), sizeof(child));
@@ -68,6 +70,7 @@ static void child_set(struct node *node, uint32_t index, uint64_t child)
 /* Asks for all lines of a node at once: a binary search would wait for them one after the other. */
 static void node_prefetch(const struct heap *heap, uint64_t ref)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     const uint8_t *node = heap_read(heap, ref);
     for (uint32_t at = 0; at < NODE_BYTES_MAX; at += CACHE_LINE_BYTES) {
         __builtin_prefetch(node + at);
@@ -77,6 +80,7 @@ static void node_prefetch(const struct heap *heap, uint64_t ref)
 /* The child that key belongs to (O2). */
 static uint32_t child_seek(const struct heap *heap, const struct node *node, struct span key)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     ASSERT(!node->is_leaf && node->count != 0); /* O3 */
     bool is_equal;
     const uint32_t index = node_seek(heap, node, key, &is_equal);
@@ -88,6 +92,7 @@ static uint32_t child_seek(const struct heap *heap, const struct node *node, str
 static bool path_find(const struct heap *heap, const struct ordered_head *head, struct span key,
                       struct path *path)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     ASSERT(head->height != 0 && head->height <= HEIGHT_MAX);
     uint64_t ref = head->root;
     path->depth = head->height - 1U;
@@ -108,6 +113,8 @@ static bool path_find(const struct heap *heap, const struct ordered_head *head, 
 static uint64_t value_place(const struct heap *heap, const struct ordered_head *head,
                             struct span key)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     struct path path;
     if (head->count == 0 || !path_find(heap, head, key, &path)) {
         return 0;
@@ -118,12 +125,14 @@ static uint64_t value_place(const struct heap *heap, const struct ordered_head *
 
 const void *ordered_find(const struct heap *heap, const struct ordered_head *head, struct span key)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     const uint64_t place = value_place(heap, head, key);
     return place == 0 ? NULL : heap_read(heap, place);
 }
 
 void *ordered_find_write(struct heap *heap, const struct ordered_head *head, struct span key)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     const uint64_t place = value_place(heap, head, key);
     return place == 0 ? NULL : heap_write(heap, place);
 }
@@ -131,6 +140,8 @@ void *ordered_find_write(struct heap *heap, const struct ordered_head *head, str
 /* The value that a path ends at, to write. */
 static void *path_value(struct heap *heap, const struct path *path)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW(path != NULL);
     const uint64_t leaf = path->steps[path->depth].ref;
     return heap_write(
         heap, leaf + node_payload_offset(node_read(heap, leaf), path->steps[path->depth].index));
@@ -140,6 +151,8 @@ static void *path_value(struct heap *heap, const struct path *path)
 static void node_replace(struct heap *heap, struct ordered_head *head, const struct path *path,
                          uint32_t depth, uint64_t fresh)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     if (depth == 0) {
         head->root = fresh;
     } else {
@@ -151,6 +164,7 @@ static void node_replace(struct heap *heap, struct ordered_head *head, const str
 /* Points a leaf's neighbours at it. */
 static void leaf_link(struct heap *heap, uint64_t ref)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     const struct node *node = node_read(heap, ref);
     if (node->prev != 0) {
         node_write(heap, node->prev)->next = ref;
@@ -165,6 +179,7 @@ static void leaf_link(struct heap *heap, uint64_t ref)
 static bool node_renew(struct heap *heap, struct ordered_head *head, struct path *path,
                        uint32_t depth, uint32_t bytes)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     ASSERT(depth <= path->depth);
     const uint64_t ref = path->steps[depth].ref;
     const struct node *from = node_read(heap, ref);
@@ -192,6 +207,8 @@ static bool node_renew(struct heap *heap, struct ordered_head *head, struct path
 static bool key_copy(struct heap *heap, uint32_t shard, const struct node_key *key,
                      struct node_key *out)
 {
+    ASSERT_SLOW(shard < heap->arena->shard_count);
+    ASSERT_SLOW(heap->arena != NULL);
     *out = *key;
     if (key->blob != 0) {
         out->blob = heap_blob_copy(heap, shard, key->blob);
@@ -202,6 +219,8 @@ static bool key_copy(struct heap *heap, uint32_t shard, const struct node_key *k
 /* Puts an inner root with one child above the root. */
 static bool root_raise(struct heap *heap, struct ordered_head *head)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     ASSERT(head->height < HEIGHT_MAX);
     const uint64_t fresh = node_acquire(heap, head->shard, NODE_BYTES_MAX, 8, false);
     if (fresh == 0) {
@@ -230,6 +249,8 @@ static uint32_t split_index(const struct node *node, uint32_t insert_index)
 static bool node_split(struct heap *heap, struct ordered_head *head, const struct path *path,
                        uint32_t depth)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     ASSERT(depth != 0);
     const uint64_t ref = path->steps[depth].ref;
     const struct node *node = node_read(heap, ref);
@@ -267,6 +288,9 @@ static bool node_split(struct heap *heap, struct ordered_head *head, const struc
 static bool room_make(struct heap *heap, struct ordered_head *head, struct path *path,
                       uint32_t depth, uint32_t room, bool *again)
 {
+    ASSERT_SLOW(heap != NULL);
+    ASSERT_SLOW(head != NULL);
+    ASSERT_SLOW(path != NULL);
     const struct node *node = node_read(heap, path->steps[depth].ref);
     *again = false;
     if (node_has_room(node, room)) {
@@ -286,6 +310,8 @@ static bool room_make(struct heap *heap, struct ordered_head *head, struct path 
 static bool path_make(struct heap *heap, struct ordered_head *head, struct span key,
                       uint32_t entry_bytes, struct path *path)
 {
+    ASSERT_SLOW(heap != NULL);
+    ASSERT_SLOW(head != NULL);
     const uint32_t separator_bytes = 8U + 2U + NODE_KEY_BYTES_INLINE + 6U + 2U;
     for (uint32_t turn = 0; turn < 4U * HEIGHT_MAX; turn++) {
         bool again = false;
@@ -308,6 +334,8 @@ static bool path_make(struct heap *heap, struct ordered_head *head, struct span 
  * returns  false when the arena is exhausted */
 static bool key_store(struct heap *heap, uint32_t shard, struct span key, struct node_key *out)
 {
+    ASSERT_SLOW(shard < heap->arena->shard_count);
+    ASSERT_SLOW(heap->arena != NULL);
     *out = (struct node_key){.head = key};
     if (key.bytes > NODE_KEY_BYTES_INLINE) {
         out->blob = heap_blob_store(heap, shard, key);
@@ -318,6 +346,8 @@ static bool key_store(struct heap *heap, uint32_t shard, struct span key, struct
 
 static bool leaf_make(struct heap *heap, struct ordered_head *head, uint32_t entry_bytes)
 {
+    ASSERT_SLOW(heap != NULL);
+    ASSERT_SLOW(head != NULL);
     if (head->root == 0) {
         head->root = node_acquire(heap, head->shard, (uint32_t)sizeof(struct node) + entry_bytes,
                                   payload_bytes_of(head), true);
@@ -328,6 +358,8 @@ static bool leaf_make(struct heap *heap, struct ordered_head *head, uint32_t ent
 
 void *ordered_insert(struct heap *heap, struct ordered_head *head, struct span key, bool *created)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     ASSERT(created != NULL && key.bytes <= ORDERED_KEY_BYTES_MAX);
     ASSERT(head->count != UINT32_MAX);
     struct path path = {0};
@@ -359,6 +391,7 @@ void *ordered_insert(struct heap *heap, struct ordered_head *head, struct span k
 /* Takes an entry out of a node and frees its key's blob. */
 static void entry_free(struct heap *heap, struct node *node, uint32_t index)
 {
+    ASSERT_SLOW(node->used <= node->bytes);
     ASSERT(index < node->count);
     const struct node_key key = node_key_at(node, index);
     if (key.blob != 0) {
@@ -372,6 +405,8 @@ static void entry_free(struct heap *heap, struct node *node, uint32_t index)
 static void node_drop(struct heap *heap, struct ordered_head *head, const struct path *path,
                       uint32_t depth)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     for (;; depth--) {
         const uint64_t ref = path->steps[depth].ref;
         const struct node *node = node_read(heap, ref);
@@ -398,6 +433,8 @@ static void node_drop(struct heap *heap, struct ordered_head *head, const struct
 /* Takes inner roots with a single child away. */
 static void root_lower(struct heap *heap, struct ordered_head *head)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     while (head->height > 1 && node_read(heap, head->root)->count == 1) {
         const uint64_t root = head->root;
         head->root = child_at(node_read(heap, root), 0);
@@ -411,6 +448,9 @@ static void root_lower(struct heap *heap, struct ordered_head *head)
  * together fill at most half a node. An exhausted arena only means that they stay apart. */
 static void leaf_join(struct heap *heap, struct ordered_head *head, struct path *path)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW((head->count == 0) == (head->height == 0));
+    ASSERT_SLOW(path != NULL);
     const uint32_t depth = path->depth;
     if (depth == 0 ||
         node_live_bytes(node_read(heap, path->steps[depth].ref)) > NODE_BYTES_MAX / 4U) {
@@ -439,6 +479,9 @@ static void leaf_join(struct heap *heap, struct ordered_head *head, struct path 
 
 bool ordered_remove(struct heap *heap, struct ordered_head *head, struct span key)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW((head->count == 0) == (head->height == 0));
+    ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     struct path path;
     if (head->count == 0 || !path_find(heap, head, key, &path)) {
         return false;
@@ -459,6 +502,9 @@ bool ordered_remove(struct heap *heap, struct ordered_head *head, struct span ke
 static void path_edge(const struct heap *heap, const struct ordered_head *head, bool is_last,
                       struct path *path)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW((head->count == 0) == (head->height == 0));
+    ASSERT_SLOW(path != NULL);
     uint64_t ref = head->root;
     path->depth = head->height - 1U;
     for (uint32_t depth = 0;; depth++) {
@@ -475,6 +521,8 @@ static void path_edge(const struct heap *heap, const struct ordered_head *head, 
 static bool edge(const struct heap *heap, const struct ordered_head *head, bool is_last,
                  struct ordered_cursor *cursor)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     ASSERT(cursor != NULL);
     *cursor = (struct ordered_cursor){0};
     if (head->count == 0) {
@@ -490,18 +538,22 @@ static bool edge(const struct heap *heap, const struct ordered_head *head, bool 
 bool ordered_first(const struct heap *heap, const struct ordered_head *head,
                    struct ordered_cursor *cursor)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     return edge(heap, head, false, cursor);
 }
 
 bool ordered_last(const struct heap *heap, const struct ordered_head *head,
                   struct ordered_cursor *cursor)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     return edge(heap, head, true, cursor);
 }
 
 bool ordered_seek(const struct heap *heap, const struct ordered_head *head, struct span key,
                   struct ordered_cursor *cursor)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     ASSERT(cursor != NULL);
     *cursor = (struct ordered_cursor){0};
     if (head->count == 0) {
@@ -520,6 +572,7 @@ bool ordered_seek(const struct heap *heap, const struct ordered_head *head, stru
 
 bool ordered_next(const struct heap *heap, struct ordered_cursor *cursor)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     ASSERT(cursor->leaf != 0);
     const struct node *leaf = node_read(heap, cursor->leaf);
     if (++cursor->index == leaf->count) {
@@ -530,6 +583,7 @@ bool ordered_next(const struct heap *heap, struct ordered_cursor *cursor)
 
 bool ordered_prev(const struct heap *heap, struct ordered_cursor *cursor)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     ASSERT(cursor->leaf != 0);
     if (cursor->index != 0) {
         cursor->index--;
@@ -543,6 +597,8 @@ bool ordered_prev(const struct heap *heap, struct ordered_cursor *cursor)
 struct ordered_entry ordered_entry(const struct heap *heap, const struct ordered_head *head,
                                    const struct ordered_cursor *cursor)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     ASSERT(cursor->leaf != 0 && head->count != 0);
     const struct node *leaf = node_read(heap, cursor->leaf);
     const struct node_key key = node_key_at(leaf, cursor->index);
@@ -566,6 +622,8 @@ void *ordered_value_write(struct heap *heap, const struct ordered_head *head,
 
 bool ordered_clear(struct heap *heap, struct ordered_head *head, uint32_t node_count_max)
 {
+    ASSERT_SLOW(heap != NULL);
+    ASSERT_SLOW(head != NULL);
     ASSERT(node_count_max != 0);
     for (uint32_t count = 0; head->root != 0 && count < node_count_max; count++) {
         struct path path;

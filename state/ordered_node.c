@@ -8,6 +8,7 @@
 
 static uint32_t place_get(const struct node *node, uint32_t index)
 {
+    ASSERT_SLOW(node->used <= node->bytes);
     uint16_t place;
     memcpy(&place, (const uint8_t *)node + node->bytes - (index + 1U) * PLACE_BYTES, sizeof(place));
     return place;
@@ -32,6 +33,8 @@ static uint32_t entry_bytes(uint32_t key_bytes, uint32_t payload_bytes)
 uint64_t node_acquire(struct heap *heap, uint32_t shard, uint32_t bytes, uint32_t payload_bytes,
                       bool is_leaf)
 {
+    ASSERT_SLOW(shard < heap->arena->shard_count);
+    ASSERT_SLOW(heap->arena != NULL);
     ASSERT(bytes <= NODE_BYTES_MAX && payload_bytes <= UINT8_MAX);
     const uint32_t block_bytes = heap_class_bytes(bytes);
     const uint64_t ref = heap_acquire(heap, shard, block_bytes);
@@ -54,6 +57,7 @@ uint32_t node_payload_offset(const struct node *node, uint32_t index)
 /* Bytes of key in the node, the reference included. */
 static uint32_t key_bytes_at(const struct node *node, uint32_t index, bool *is_blob)
 {
+    ASSERT_SLOW(node->used <= node->bytes);
     uint16_t bytes;
     memcpy(&bytes, (const uint8_t *)node + node_payload_offset(node, index) + node->payload_bytes,
            sizeof(bytes));
@@ -63,6 +67,7 @@ static uint32_t key_bytes_at(const struct node *node, uint32_t index, bool *is_b
 
 struct node_key node_key_at(const struct node *node, uint32_t index)
 {
+    ASSERT_SLOW(node->used <= node->bytes);
     bool is_blob;
     const uint32_t bytes = key_bytes_at(node, index, &is_blob);
     const uint8_t *at = (const uint8_t *)node + node_payload_offset(node, index) +
@@ -77,6 +82,8 @@ struct node_key node_key_at(const struct node *node, uint32_t index)
 
 int node_compare(const struct heap *heap, const struct node *node, uint32_t index, struct span key)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     const struct node_key mine = node_key_at(node, index);
     const size_t common = mine.head.bytes < key.bytes ? mine.head.bytes : key.bytes;
     const int order = common == 0 ? 0 : memcmp(mine.head.data, key.data, common);
@@ -95,6 +102,9 @@ int node_compare(const struct heap *heap, const struct node *node, uint32_t inde
 uint32_t node_seek(const struct heap *heap, const struct node *node, struct span key,
                    bool *is_equal)
 {
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW(node->used <= node->bytes);
+    ASSERT_SLOW(is_equal != NULL);
     uint32_t low = node->is_leaf ? 0 : 1;
     uint32_t high = node->count;
     *is_equal = false;
@@ -126,11 +136,13 @@ uint32_t node_entry_bytes(const struct node_key *key, uint32_t payload_bytes)
 
 bool node_has_room(const struct node *node, uint32_t room)
 {
+    ASSERT_SLOW(node->used <= node->bytes);
     return node->used + node->count * PLACE_BYTES + room <= node->bytes;
 }
 
 uint32_t node_live_bytes(const struct node *node)
 {
+    ASSERT_SLOW(node->used <= node->bytes);
     uint32_t bytes = sizeof(*node);
     for (uint32_t index = 0; index < node->count; index++) {
         bool is_blob;
@@ -141,6 +153,7 @@ uint32_t node_live_bytes(const struct node *node)
 
 static void place_open(struct node *node, uint32_t index, uint32_t place)
 {
+    ASSERT(node != NULL);
     ASSERT(index <= node->count);
     for (uint32_t slot = node->count; slot > index; slot--) {
         place_set(node, slot, place_get(node, slot - 1U));
@@ -151,6 +164,7 @@ static void place_open(struct node *node, uint32_t index, uint32_t place)
 
 void node_put(struct node *node, uint32_t index, const struct node_key *key)
 {
+    ASSERT_SLOW(node->used <= node->bytes);
     ASSERT(index <= node->count);
     ASSERT(node_has_room(node, node_entry_bytes(key, node->payload_bytes)));
     uint8_t *entry = (uint8_t *)node + node->used;
@@ -171,6 +185,7 @@ void node_put(struct node *node, uint32_t index, const struct node_key *key)
 
 void node_take(struct node *node, uint32_t index)
 {
+    ASSERT_SLOW(node->used <= node->bytes);
     ASSERT(index < node->count);
     for (uint32_t slot = index + 1U; slot < node->count; slot++) {
         place_set(node, slot - 1U, place_get(node, slot));

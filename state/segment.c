@@ -95,6 +95,7 @@ static inline bool is_equal(const uint8_t *left, const uint8_t *right, size_t by
 static inline bool key_is(const struct heap *heap, const uint8_t *key_slot, uint64_t hash,
                           struct span key)
 {
+    ASSERT_SLOW(heap->arena != NULL);
     ASSERT_SLOW(key_slot[0] <= 64 || key_slot[0] == SEGMENT_KEY_IS_REF);
     if (LIKELY(key_slot[0] != SEGMENT_KEY_IS_REF)) {
         return key_slot[0] == key.bytes && is_equal(key_slot + 1, key.data, key.bytes);
@@ -108,6 +109,9 @@ uint32_t segment_find(const struct segment_layout *layout, const struct heap *he
                       const uint8_t *page, const struct segment_spot *spot, uint64_t hash,
                       struct span key)
 {
+    ASSERT_SLOW(layout->slot_count == layout->group_count * layout->group_slots);
+    ASSERT_SLOW(heap->arena != NULL);
+    ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     uint32_t group = segment_group(layout, spot);
     const uint32_t lanes = (1U << layout->group_slots) - 1U;
     for (uint32_t seen = 0; seen < layout->group_count; seen++) {
@@ -130,6 +134,7 @@ uint32_t segment_find(const struct segment_layout *layout, const struct heap *he
 uint32_t segment_place(const struct segment_layout *layout, uint8_t *page,
                        const struct segment_spot *spot)
 {
+    ASSERT_SLOW(layout->slot_count == layout->group_count * layout->group_slots);
     struct segment_head *head = head_of(page);
     ASSERT(head->count < layout->slot_count);
     uint32_t group = segment_group(layout, spot);
@@ -181,6 +186,7 @@ uint64_t segment_hash(const struct segment_layout *layout, const uint8_t *page, 
 void segment_move(const struct segment_layout *layout, uint8_t *from, uint8_t *const *into,
                   uint32_t shard_count, uint32_t mask)
 {
+    ASSERT_SLOW(layout->slot_count == layout->group_count * layout->group_slots);
     ASSERT(into != NULL && (mask & (mask - 1U)) == 0);
     for (uint32_t slot = 0; slot < layout->slot_count; slot++) {
         if (segment_tag(layout, from, slot) == 0) {

@@ -135,6 +135,7 @@ static inline uint8_t segment_tag(const struct segment_layout *layout, const uin
 static inline uint32_t segment_group(const struct segment_layout *layout,
                                      const struct segment_spot *spot)
 {
+    ASSERT_SLOW(layout->slot_count == layout->group_count * layout->group_slots);
     return spot->rest * layout->group_count >> 16;
 }
 

@@ -22,6 +22,7 @@
 
 static int config_check(const struct table_config *config, struct error *error)
 {
+    ASSERT(config != NULL);
     if (config->value_bytes > TABLE_VALUE_BYTES_MAX) {
         return error_set(error, -EINVAL, "state '%s': values of %u bytes, at most %u are possible",
                          config->name, config->value_bytes, TABLE_VALUE_BYTES_MAX);
@@ -48,6 +49,7 @@ static int config_check(const struct table_config *config, struct error *error)
 /* How many bytes of key a slot holds: a key that can be longer needs room for its reference. */
 static uint32_t key_inline_bytes(const struct table_config *config, uint32_t key_bytes_max)
 {
+    ASSERT_SLOW(config != NULL);
     ASSERT(key_bytes_max != 0);
     uint32_t bytes = config->key_bytes_inline;
     bytes = bytes == 0 ? KEY_BYTES_INLINE_DEFAULT : bytes;
@@ -109,17 +111,20 @@ void table_destroy(struct table *table)
 
 uint32_t table_shard(const struct table *table, uint64_t hash)
 {
+    ASSERT_SLOW(table->heap != NULL);
     return hash_shard(hash, table->shard_count);
 }
 
 const struct table_counters *table_counters(const struct table *table)
 {
+    ASSERT_SLOW(table->heap != NULL);
     return &table->counters;
 }
 
 /* The shard's root to write; roots never move, so its address is kept. */
 static struct directory_root *root_write(struct table *table, uint32_t shard)
 {
+    ASSERT_SLOW(shard < table->shard_count);
     struct directory_root *root = arena_root_write(table->arena, table->object, shard);
     ASSERT(root == NULL || root->depth <= DIRECTORY_DEPTH_MAX);
     table->roots[shard] = root;
@@ -128,6 +133,7 @@ static struct directory_root *root_write(struct table *table, uint32_t shard)
 
 static struct segment_head *head_write(struct table *table, uint32_t page)
 {
+    ASSERT_SLOW(table->heap != NULL);
     return (void *)arena_write(table->arena, page);
 }
 
@@ -135,6 +141,8 @@ static struct segment_head *head_write(struct table *table, uint32_t page)
 static inline struct table_at entry_find(const struct table *table, const struct segment_spot *spot,
                                          uint64_t hash, struct span key)
 {
+    ASSERT_SLOW(table->heap != NULL);
+    ASSERT_SLOW(table->head_count <= TABLE_HEAD_COUNT_MAX);
     ASSERT(key.bytes <= table->key_bytes_max);
     const struct directory_root *root = table_root_of(table, spot->shard);
     struct table_at at = {.slot = SEGMENT_SLOT_NONE};
@@ -153,6 +161,7 @@ static inline struct table_at entry_find(const struct table *table, const struct
 
 const void *table_find(const struct table *table, uint64_t hash, struct span key)
 {
+    ASSERT_SLOW(table->heap != NULL);
     ASSERT_SLOW(hash == hash_bytes(key));
     const struct segment_spot spot = segment_spot_of(hash, table->shard_count);
     const struct table_at at = entry_find(table, &spot, hash, key);
@@ -164,6 +173,7 @@ const void *table_find(const struct table *table, uint64_t hash, struct span key
 
 void *table_find_write(struct table *table, uint64_t hash, struct span key)
 {
+    ASSERT_SLOW(table->heap != NULL);
     ASSERT_SLOW(hash == hash_bytes(key));
     const struct segment_spot spot = segment_spot_of(hash, table->shard_count);
     const struct table_at at = entry_find(table, &spot, hash, key);
@@ -177,6 +187,8 @@ void *table_find_write(struct table *table, uint64_t hash, struct span key)
 static uint32_t segment_acquire(struct table *table, uint32_t shard, uint32_t depth, uint32_t part,
                                 uint32_t pattern)
 {
+    ASSERT_SLOW(shard < table->shard_count);
+    ASSERT_SLOW(table->heap != NULL);
     const uint32_t page = arena_page_acquire(table->arena, shard, ARENA_PAGE_TABLE_SEGMENT);
     if (page != 0) {
         segment_init(&table->layout, arena_write(table->arena, page), depth, part, pattern);
@@ -195,6 +207,9 @@ static void segment_free(struct table *table, uint32_t page)
 /* Turns a shard of one full segment into a directory with a segment for each part. */
 static bool shard_fan_out(struct table *table, struct directory_root *root, uint32_t shard)
 {
+    ASSERT_SLOW(shard < table->shard_count);
+    ASSERT_SLOW(table->heap != NULL);
+    ASSERT_SLOW(table->head_count <= TABLE_HEAD_COUNT_MAX);
     ASSERT(root->level == 0 && root->page != 0);
     const uint32_t first = root->page;
     const uint32_t parts = segment_parts(shard);
@@ -226,6 +241,8 @@ static bool shard_fan_out(struct table *table, struct directory_root *root, uint
 static bool segment_split(struct table *table, struct directory_root *root, uint32_t shard,
                           uint32_t page)
 {
+    ASSERT_SLOW(shard < table->shard_count);
+    ASSERT_SLOW(table->heap != NULL);
     const struct segment_head head = *table_head_of(table, page);
     ASSERT(head.depth < DIRECTORY_DEPTH_MAX && head.next == 0); /* T4 */
     const uint32_t depth = head.depth + 1U;
@@ -251,6 +268,8 @@ static bool segment_split(struct table *table, struct directory_root *root, uint
  */
 static uint32_t chain_room(struct table *table, uint32_t shard, uint32_t page)
 {
+    ASSERT_SLOW(shard < table->shard_count);
+    ASSERT_SLOW(table->heap != NULL);
     const struct segment_head head = *table_head_of(table, page);
     ASSERT(head.depth == DIRECTORY_DEPTH_MAX); /* T4 */
     for (uint32_t link = page; link != 0; link = table_head_of(table, link)->next) {
@@ -272,6 +291,8 @@ static uint32_t chain_room(struct table *table, uint32_t shard, uint32_t page)
 static uint32_t segment_with_room(struct table *table, struct directory_root *root,
                                   const struct segment_spot *spot)
 {
+    ASSERT_SLOW(table->heap != NULL);
+    ASSERT_SLOW(table->head_count <= TABLE_HEAD_COUNT_MAX);
     if (root->page == 0) {
         root->page = segment_acquire(table, spot->shard, 0, 0, 0);
     }
@@ -304,6 +325,8 @@ struct outside {
 static bool outside_acquire(struct table *table, uint32_t shard, struct span key,
                             struct outside *out)
 {
+    ASSERT_SLOW(table->heap != NULL);
+    ASSERT_SLOW(table->head_count <= TABLE_HEAD_COUNT_MAX);
     ASSERT(shard < table->shard_count);
     *out = (struct outside){0};
     if (key.bytes > table->layout.key_inline_bytes) {
@@ -327,6 +350,7 @@ static bool outside_acquire(struct table *table, uint32_t shard, struct span key
 static void *slot_fill(struct table *table, uint8_t *page, uint32_t slot, struct span key,
                        uint64_t hash, const struct outside *outside)
 {
+    ASSERT_SLOW(table != NULL);
     uint8_t *key_slot = page + segment_key_offset(&table->layout, slot);
     uint8_t *value = page + segment_value_offset(&table->layout, slot);
     ASSERT((outside->key != 0) == (key.bytes > table->layout.key_inline_bytes));
@@ -352,6 +376,9 @@ static void *slot_fill(struct table *table, uint8_t *page, uint32_t slot, struct
 static void *entry_create(struct table *table, const struct segment_spot *spot, uint64_t hash,
                           struct span key)
 {
+    ASSERT(table != NULL);
+    ASSERT(spot != NULL);
+    ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     struct directory_root *root = root_write(table, spot->shard);
     if (root == NULL) {
         return NULL;
@@ -394,6 +421,8 @@ void *table_insert(struct table *table, uint64_t hash, struct span key, bool *cr
 
 void table_entry_free(struct table *table, const struct segment_spot *spot, struct table_at at)
 {
+    ASSERT_SLOW(table->heap != NULL);
+    ASSERT_SLOW(table->head_count <= TABLE_HEAD_COUNT_MAX);
     uint8_t *page = arena_write(table->arena, at.page);
     const uint8_t *key_slot = page + segment_key_offset(&table->layout, at.slot);
     if (key_slot[0] == SEGMENT_KEY_IS_REF) {
@@ -414,6 +443,8 @@ void table_entry_free(struct table *table, const struct segment_spot *spot, stru
 /* Takes empty pages out of a chain. */
 static void chain_trim(struct table *table, uint32_t first)
 {
+    ASSERT_SLOW(table->heap != NULL);
+    ASSERT_SLOW(table->head_count <= TABLE_HEAD_COUNT_MAX);
     uint32_t prev = first;
     while (table_head_of(table, prev)->next != 0) {
         const uint32_t link = table_head_of(table, prev)->next;
@@ -428,6 +459,8 @@ static void chain_trim(struct table *table, uint32_t first)
 
 void table_segment_merge(struct table *table, const struct segment_spot *spot, uint32_t page)
 {
+    ASSERT_SLOW(table->heap != NULL);
+    ASSERT_SLOW(table->head_count <= TABLE_HEAD_COUNT_MAX);
     struct directory_root *root = root_write(table, spot->shard);
     ASSERT(root != NULL && page != 0);
     const struct segment_head head = *table_head_of(table, page);
@@ -465,6 +498,8 @@ void table_segment_merge(struct table *table, const struct segment_spot *spot, u
 
 bool table_remove(struct table *table, uint64_t hash, struct span key)
 {
+    ASSERT_SLOW(table->heap != NULL);
+    ASSERT_SLOW(table->head_count <= TABLE_HEAD_COUNT_MAX);
     ASSERT_SLOW(hash == hash_bytes(key));
     const struct segment_spot spot = segment_spot_of(hash, table->shard_count);
     const struct table_at at = entry_find(table, &spot, hash, key);

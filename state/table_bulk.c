@@ -15,6 +15,9 @@ struct hint {
 
 static void hint_directory(const struct table *table, uint64_t hash, struct hint *hint)
 {
+    ASSERT_SLOW(table->heap != NULL);
+    ASSERT_SLOW(table->head_count <= TABLE_HEAD_COUNT_MAX);
+    ASSERT_SLOW(hint != NULL);
     *hint = (struct hint){.spot = segment_spot_of(hash, table->shard_count)};
     const struct directory_root *root = table_root_of(table, hint->spot.shard);
     if (root == NULL || root->page == 0) {
@@ -30,6 +33,8 @@ static void hint_directory(const struct table *table, uint64_t hash, struct hint
 
 static void hint_tags(const struct table *table, struct hint *hint)
 {
+    ASSERT_SLOW(table->heap != NULL);
+    ASSERT_SLOW(table->head_count <= TABLE_HEAD_COUNT_MAX);
     ASSERT_SLOW(hint->entry == NULL || hint->page == NULL);
     if (hint->entry != NULL) {
         hint->page = arena_read(table->arena, *hint->entry);
@@ -46,6 +51,9 @@ static void hint_tags(const struct table *table, struct hint *hint)
  * returns  it or SEGMENT_SLOT_NONE */
 static uint32_t hint_slot(const struct table *table, const struct hint *hint)
 {
+    ASSERT_SLOW(table->heap != NULL);
+    ASSERT_SLOW(table->head_count <= TABLE_HEAD_COUNT_MAX);
+    ASSERT_SLOW(hint != NULL);
     if (hint->page == NULL) {
         return SEGMENT_SLOT_NONE;
     }
@@ -65,6 +73,8 @@ static uint32_t hint_slot(const struct table *table, const struct hint *hint)
 /* Asks for a value that lives in the heap. */
 static void hint_value(const struct table *table, const struct hint *hint, uint32_t slot)
 {
+    ASSERT_SLOW(table->heap != NULL);
+    ASSERT_SLOW(table->head_count <= TABLE_HEAD_COUNT_MAX);
     if (slot != SEGMENT_SLOT_NONE) {
         uint64_t ref;
         memcpy(&ref, hint->page + segment_value_offset(&table->layout, slot), sizeof(ref));
@@ -75,6 +85,8 @@ static void hint_value(const struct table *table, const struct hint *hint, uint3
 
 static void group_prefetch(const struct table *table, const uint64_t *hashes, uint32_t count)
 {
+    ASSERT_SLOW(table->heap != NULL);
+    ASSERT_SLOW(table->head_count <= TABLE_HEAD_COUNT_MAX);
     struct hint hints[GROUP_COUNT];
     uint32_t slots[GROUP_COUNT];
     ASSERT(count <= GROUP_COUNT);
@@ -94,6 +106,7 @@ static void group_prefetch(const struct table *table, const uint64_t *hashes, ui
 
 void table_prefetch(const struct table *table, const uint64_t *hashes, uint32_t count)
 {
+    ASSERT_SLOW(table->heap != NULL);
     ASSERT(count == 0 || hashes != NULL);
     for (uint32_t done = 0; done < count; done += GROUP_COUNT) {
         const uint32_t left = count - done;

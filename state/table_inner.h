@@ -58,6 +58,7 @@ static inline const struct segment_head *table_head_of(const struct table *table
  * threads  owning lane only */
 static inline uint64_t table_value_place(const struct table *table, struct table_at at)
 {
+    ASSERT_SLOW(table->heap != NULL);
     ASSERT_SLOW(at.page != 0 && at.slot < table->layout.slot_count);
     const uint32_t offset = segment_value_offset(&table->layout, at.slot);
     if (table->is_value_in_heap) {

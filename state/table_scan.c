@@ -25,6 +25,9 @@ static uint32_t position_of(const struct segment_spot *spot)
 /* The key of a slot as an entry shows it. */
 static struct span slot_key(const struct table *table, const uint8_t *key_slot, uint64_t *blob)
 {
+    ASSERT_SLOW(table->heap != NULL);
+    ASSERT_SLOW(table->head_count <= TABLE_HEAD_COUNT_MAX);
+    ASSERT_SLOW(key_slot != NULL);
     *blob = 0;
     if (key_slot[0] != SEGMENT_KEY_IS_REF) {
         return (struct span){key_slot + 1, key_slot[0]};
@@ -41,6 +44,8 @@ static struct span slot_key(const struct table *table, const uint8_t *key_slot, 
 static void page_show(struct table *table, uint32_t page, const struct table_cursor *cursor,
                       table_visit_fn *visit, void *context)
 {
+    ASSERT_SLOW(table->heap != NULL);
+    ASSERT_SLOW(table->head_count <= TABLE_HEAD_COUNT_MAX);
     const struct segment_layout *layout = &table->layout;
     const uint8_t *bytes = arena_read(table->arena, page);
     for (uint32_t slot = 0; slot < layout->slot_count; slot++) {
@@ -67,6 +72,7 @@ static void page_show(struct table *table, uint32_t page, const struct table_cur
 static uint32_t position_behind(const struct table *table, const struct directory_root *root,
                                 uint32_t shard, uint32_t page)
 {
+    ASSERT_SLOW(shard < table->shard_count);
     if (root->level == 0) {
         return segment_parts(shard) * POSITIONS_PER_PART;
     }
@@ -80,6 +86,7 @@ static uint32_t position_behind(const struct table *table, const struct director
  * returns  false when the scan is over */
 static bool shard_next(const struct table *table, struct table_cursor *cursor)
 {
+    ASSERT_SLOW(table->heap != NULL);
     ASSERT(cursor->shard < table->shard_count);
     cursor->position = 0;
     cursor->shard++;
@@ -89,6 +96,7 @@ static bool shard_next(const struct table *table, struct table_cursor *cursor)
 bool table_scan(struct table *table, struct table_cursor *cursor, table_visit_fn *visit,
                 void *context)
 {
+    ASSERT_SLOW(table->heap != NULL);
     ASSERT(cursor != NULL && visit != NULL);
     ASSERT(cursor->shard < table->shard_count);
     const struct directory_root *root = table_root_of(table, cursor->shard);
@@ -151,6 +159,7 @@ static uint32_t segment_walk(const struct table *table, const struct directory_r
 
 void table_check(const struct table *table)
 {
+    ASSERT(table->heap != NULL);
     uint64_t entries = 0;
     for (uint32_t shard = 0; shard < table->shard_count; shard++) {
         const struct directory_root *root = table_root_of(table, shard);

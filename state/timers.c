@@ -95,6 +95,7 @@ void timers_destroy(struct timers *timers)
 
 uint64_t timers_count(const struct timers *timers)
 {
+    ASSERT_SLOW(timers->heap != NULL);
     return timers->count;
 }
 
@@ -131,6 +132,7 @@ static uint32_t winner_of(const struct timers *timers, uint32_t left, uint32_t r
 /* Takes over a shard's first timer and plays its matches again. */
 static void first_update(struct timers *timers, uint32_t shard, struct stamp first)
 {
+    ASSERT_SLOW(timers->heap != NULL);
     ASSERT(shard < timers->shard_count);
     uint32_t *winners = timers->winners;
     timers->firsts[shard] = first;
@@ -143,6 +145,8 @@ static void first_update(struct timers *timers, uint32_t shard, struct stamp fir
 
 static struct timers_root *root_write(struct timers *timers, uint32_t shard)
 {
+    ASSERT_SLOW(shard < timers->shard_count);
+    ASSERT_SLOW(timers->heap != NULL);
     struct timers_root *root = arena_root_write(timers->heap->arena, timers->object, shard);
     if (root != NULL && root->sequence == 0) {
         ordered_init(&root->map, shard, 0);
@@ -153,6 +157,8 @@ static struct timers_root *root_write(struct timers *timers, uint32_t shard)
 /* Reads a shard's first timer from its map (W1). */
 static struct stamp first_read(const struct timers *timers, const struct timers_root *root)
 {
+    ASSERT_SLOW(timers->heap != NULL);
+    ASSERT_SLOW(timers->leaf_count >= timers->shard_count);
     struct ordered_cursor cursor;
     if (!ordered_first(timers->heap, &root->map, &cursor)) {
         return (struct stamp){0};
@@ -234,6 +240,8 @@ static void timer_remove(struct timers *timers, uint32_t shard, struct timers_ro
 
 bool timers_cancel(struct timers *timers, uint32_t shard, struct timer_handle handle)
 {
+    ASSERT_SLOW(timers->heap != NULL);
+    ASSERT_SLOW(timers->leaf_count >= timers->shard_count);
     ASSERT(shard < timers->shard_count);
     const struct timers_root *root = arena_root_read(timers->heap->arena, timers->object, shard);
     if (root == NULL || root->map.count == 0 || handle.sequence == 0) {
@@ -255,6 +263,7 @@ bool timers_cancel(struct timers *timers, uint32_t shard, struct timer_handle ha
 
 bool timers_next(const struct timers *timers, int64_t *time_ms)
 {
+    ASSERT_SLOW(timers->heap != NULL);
     ASSERT(time_ms != NULL);
     const uint32_t shard = timers->winners[1];
     if (shard == SHARD_NONE) {
