@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses record batches in place. Every length is checked against the bytes that are there; a
- * record must fill its own length exactly, as the Java client demands. */
+ * record must fill its own length exactly, as the Java client demands.
+ *
+ *     0  base offset i64      8  length i32        12 leader epoch i32   16 magic i8 = 2
+ *     17 crc u32 (from 21)    21 attributes i16    23 last delta i32     27 base time i64
+ *     35 max time i64         43 producer id i64   51 epoch i16          53 base sequence i32
+ *     57 record count i32     61 records, perhaps compressed as a whole (KIP-98)
+ *
+ *     record: length, attributes i8, time delta, offset delta, key, value, [header: key, value]
+ *             all lengths and deltas zig-zag varints */
 #include "dataplane/kafka/batch.h"
 
 #include <isa-l/crc.h>
@@ -18,6 +26,7 @@
 
 uint32_t kafka_crc32c(struct span in)
 {
+    ASSERT_SLOW(in.data != NULL || in.bytes == 0);
     ASSERT(in.bytes <= INT_MAX);
     /* ISA-L folds the bytes in without the inversions before and after that CRC-32C has. Its
      * prototype lacks a const; it only reads. */
@@ -28,16 +37,21 @@ uint32_t kafka_crc32c(struct span in)
     return ~crc32_iscsi(from.mutable_data, (int)in.bytes, UINT32_MAX);
 }
 
+/* The checksum covers attributes to the end; offset, length, epoch and magic, which brokers
+ * rewrite, are outside of it. */
 bool kafka_batch_crc_is_good(struct span whole)
 {
+    ASSERT_SLOW(whole.data != NULL || whole.bytes == 0);
     ASSERT(whole.bytes >= KAFKA_BATCH_HEADER_BYTES);
     struct span covered = {.data = whole.data + ATTRIBUTES_AT,
                            .bytes = whole.bytes - ATTRIBUTES_AT};
     return kafka_crc32c(covered) == load_be32(whole.data + CRC_AT);
 }
 
+/* Offsets as in the drawing above; the caller has seen that all bytes are there. */
 static void parse_header(const uint8_t *data, struct kafka_batch *out)
 {
+    ASSERT_SLOW(out != NULL);
     uint16_t attributes = load_be16(data + ATTRIBUTES_AT);
     out->leader_epoch = (int32_t)load_be32(data + 12);
     out->crc = load_be32(data + CRC_AT);
@@ -60,6 +74,7 @@ static void parse_header(const uint8_t *data, struct kafka_batch *out)
 /* Of counts and offsets that no broker can store: they would overflow further on. */
 static bool header_is_possible(const struct kafka_batch *batch)
 {
+    ASSERT_SLOW(batch != NULL);
     if (batch->base_offset < 0 || batch->last_offset_delta < 0 || batch->record_count < 0) {
         return false;
     }
@@ -69,8 +84,11 @@ static bool header_is_possible(const struct kafka_batch *batch)
     return (int64_t)batch->record_count <= (int64_t)batch->last_offset_delta + 1;
 }
 
+/* SHORT is no error: a broker cuts its answer where the limit falls. total_bytes is set as soon
+ * as the length is known, so that the caller can ask for more. */
 enum kafka_batch_verdict kafka_batch_parse(struct span in, struct kafka_batch *out)
 {
+    ASSERT_SLOW(in.data != NULL || in.bytes == 0);
     ASSERT(out != NULL);
     *out = (struct kafka_batch){.magic = UINT8_MAX};
     if (in.bytes < KAFKA_BATCH_PREFIX_BYTES) {
@@ -101,8 +119,12 @@ enum kafka_batch_verdict kafka_batch_parse(struct span in, struct kafka_batch *o
     return header_is_possible(out) ? KAFKA_BATCH_OK : KAFKA_BATCH_BAD;
 }
 
+/* -1 is null and anything below it is hostile; 0 is empty and keeps a null pointer, which no
+ * reader follows. */
 static struct span read_nullable(struct kafka_reader *reader, bool *has)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
+    ASSERT_SLOW(has != NULL);
     int32_t bytes = kafka_read_varint(reader);
     *has = bytes >= 0;
     if (bytes < -1) {
@@ -117,6 +139,8 @@ static struct span read_nullable(struct kafka_reader *reader, bool *has)
 
 static bool read_header(struct kafka_reader *reader, struct kafka_header *out)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
+    ASSERT_SLOW(out != NULL);
     bool has_key;
     out->key = read_nullable(reader, &has_key);
     if (!has_key) {
@@ -126,8 +150,11 @@ static bool read_header(struct kafka_reader *reader, struct kafka_header *out)
     return !reader->bad;
 }
 
+/* The count is capped by what could fit: a record of ten bytes cannot claim a million headers.
+ * They are only checked here and walked again by whoever wants them. */
 static void read_headers(struct kafka_reader *body, struct kafka_batch_record *out)
 {
+    ASSERT_SLOW(body->at <= body->bytes);
     int32_t count = kafka_read_varint(body);
     if (count < 0 || (size_t)count > kafka_reader_left(body) / HEADER_BYTES_MIN) {
         body->bad = true;
@@ -147,6 +174,7 @@ static void read_headers(struct kafka_reader *body, struct kafka_batch_record *o
 static void make_absolute(const struct kafka_batch *batch, int64_t timestamp_delta,
                           int32_t offset_delta, struct kafka_batch_record *out)
 {
+    ASSERT(batch != NULL);
     ASSERT_SLOW(offset_delta >= 0);
     out->offset = batch->base_offset + offset_delta;
     /* With a delete horizon the base is some other moment and the delta 64 bits wide; the sum is
@@ -190,6 +218,7 @@ bool kafka_batch_record_next(const struct kafka_batch *batch, struct kafka_reade
 
 enum kafka_control kafka_batch_control(const struct kafka_batch *batch)
 {
+    ASSERT_SLOW(batch != NULL);
     ASSERT(batch->is_control);
     struct kafka_reader reader = kafka_reader_of(batch->records);
     struct kafka_batch_record record;
@@ -205,6 +234,7 @@ enum kafka_control kafka_batch_control(const struct kafka_batch *batch)
 
 bool kafka_header_next(struct span *rest, uint32_t *left, struct kafka_header *out)
 {
+    ASSERT_SLOW(left != NULL);
     ASSERT(out != NULL);
     if (*left == 0) {
         return false;

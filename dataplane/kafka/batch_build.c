@@ -9,6 +9,7 @@
 
 void kafka_builder_init(struct kafka_builder *builder, struct span_mut into)
 {
+    ASSERT(builder != NULL);
     ASSERT(into.bytes >= KAFKA_BATCH_HEADER_BYTES);
     *builder = (struct kafka_builder){
         .data = into.data,
@@ -21,6 +22,7 @@ void kafka_builder_init(struct kafka_builder *builder, struct span_mut into)
 
 static size_t headers_bytes(const struct kafka_build_record *record)
 {
+    ASSERT_SLOW(record != NULL);
     if (record->encoded_headers.data != NULL) {
         return record->encoded_headers.bytes;
     }
@@ -36,6 +38,7 @@ static size_t headers_bytes(const struct kafka_build_record *record)
 
 size_t kafka_builder_record_bytes(const struct kafka_build_record *record)
 {
+    ASSERT_SLOW(record != NULL);
     ASSERT(record->headers != NULL || record->header_count == 0 ||
            record->encoded_headers.data != NULL);
     return KAFKA_RECORD_OVERHEAD_BYTES + record->key.bytes + record->value.bytes +
@@ -44,6 +47,8 @@ size_t kafka_builder_record_bytes(const struct kafka_build_record *record)
 
 static void write_nullable(struct kafka_writer *writer, struct span from, bool has)
 {
+    ASSERT_SLOW(writer->at <= writer->capacity);
+    ASSERT_SLOW(from.data != NULL || from.bytes == 0);
     kafka_write_varint(writer, has ? (int64_t)from.bytes : -1);
     if (has) {
         kafka_write_span(writer, from);
@@ -52,6 +57,8 @@ static void write_nullable(struct kafka_writer *writer, struct span from, bool h
 
 static void write_headers(struct kafka_writer *writer, const struct kafka_build_record *record)
 {
+    ASSERT_SLOW(writer->at <= writer->capacity);
+    ASSERT_SLOW(record != NULL);
     kafka_write_varint(writer, record->header_count);
     if (record->encoded_headers.data != NULL) {
         kafka_write_span(writer, record->encoded_headers);
@@ -65,6 +72,7 @@ static void write_headers(struct kafka_writer *writer, const struct kafka_build_
 
 static size_t nullable_bytes(struct span from, bool has)
 {
+    ASSERT_SLOW(from.data != NULL || from.bytes == 0);
     return has ? kafka_varint_bytes((int64_t)from.bytes) + from.bytes : 1;
 }
 
@@ -72,6 +80,7 @@ static size_t nullable_bytes(struct span from, bool has)
 static size_t body_bytes(const struct kafka_build_record *record, int64_t timestamp_delta,
                          int32_t offset_delta)
 {
+    ASSERT_SLOW(record != NULL);
     return 1 + (size_t)kafka_varint_bytes(timestamp_delta) + kafka_varint_bytes(offset_delta) +
            nullable_bytes(record->key, record->has_key) +
            nullable_bytes(record->value, record->has_value) +
@@ -80,6 +89,7 @@ static size_t body_bytes(const struct kafka_build_record *record, int64_t timest
 
 bool kafka_builder_append(struct kafka_builder *builder, const struct kafka_build_record *record)
 {
+    ASSERT_SLOW(builder->bytes <= builder->capacity);
     ASSERT(builder->bytes >= KAFKA_BATCH_HEADER_BYTES);
     ASSERT(builder->record_count < INT32_MAX);
     int64_t base = builder->has_base ? builder->base_timestamp_ms : record->timestamp_ms;
@@ -127,6 +137,7 @@ static enum kafka_codec_kind compress(struct kafka_builder *builder, struct kafk
 void kafka_builder_finish(struct kafka_builder *builder, const struct kafka_stamp *stamp,
                           struct kafka_codec *codec, struct span_mut scratch)
 {
+    ASSERT_SLOW(builder->bytes <= builder->capacity);
     ASSERT(builder->record_count > 0);
     enum kafka_codec_kind kind =
         codec == NULL ? KAFKA_CODEC_NONE : compress(builder, codec, scratch);

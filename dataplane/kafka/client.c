@@ -94,6 +94,7 @@ static int check_bounds(const struct bound *bounds, size_t count, struct error *
 
 static int check_config(const struct kafka_config *config, struct error *error)
 {
+    ASSERT(config != NULL);
     const struct bound bounds[] = {
         {"bootstrap_count", config->bootstrap_count, 1, KAFKA_BOOTSTRAP_MAX},
         {"address_map_count", config->address_map_count, 0, KAFKA_ADDRESS_MAP_MAX},
@@ -134,6 +135,8 @@ static int check_config(const struct kafka_config *config, struct error *error)
 int kafka_client_create(const struct kafka_config *config, const struct kafka_connector *connector,
                         struct kafka_client **out, struct error *error)
 {
+    ASSERT(connector != NULL);
+    ASSERT(out != NULL);
     ASSERT(connector->connect != NULL);
     int status = check_config(config, error);
     if (status != 0) {
@@ -181,6 +184,7 @@ void kafka_client_destroy(struct kafka_client *client)
 
 static void note_lost(struct kafka_client *client, uint32_t index, uint64_t now_ns)
 {
+    ASSERT(client != NULL);
     struct kafka_core *core = &client->core;
     struct kafka_connection *connection = &core->connections[index];
     const struct kafka_broker *broker = &core->metadata.brokers[kafka_core_broker_of(index)];
@@ -204,6 +208,7 @@ static void note_lost(struct kafka_client *client, uint32_t index, uint64_t now_
 
 static bool take_frame(struct kafka_client *client, uint32_t index, uint64_t now_ns)
 {
+    ASSERT(client != NULL);
     struct kafka_connection *connection = &client->core.connections[index];
     switch (connection->held.api) {
     case KAFKA_API_METADATA:
@@ -224,6 +229,7 @@ static bool take_frame(struct kafka_client *client, uint32_t index, uint64_t now
 
 static void note_ready(struct kafka_client *client, uint32_t index, uint64_t now_ns)
 {
+    ASSERT(client != NULL);
     const struct kafka_broker *broker = &client->core.metadata.brokers[kafka_core_broker_of(index)];
     struct kafka_event event = {
         .code = KAFKA_EVENT_CONNECTED, .topic_index = -1, .partition = -1, .at_ns = now_ns};
@@ -233,6 +239,7 @@ static void note_ready(struct kafka_client *client, uint32_t index, uint64_t now
 
 static uint32_t poll_connection(struct kafka_client *client, uint32_t index, uint64_t now_ns)
 {
+    ASSERT(client != NULL);
     struct kafka_connection *connection = &client->core.connections[index];
     for (uint32_t work = 0; work < FRAMES_MAX; work++) {
         switch (kafka_connection_poll(connection, now_ns)) {
@@ -259,6 +266,7 @@ static uint32_t poll_connection(struct kafka_client *client, uint32_t index, uin
 /* Closes a connection that has been of no use for idle_close_ms, before a middlebox forgets it. */
 static void close_idle(struct kafka_client *client, uint32_t index, uint64_t now_ns)
 {
+    ASSERT(client != NULL);
     struct kafka_connection *connection = &client->core.connections[index];
     uint64_t idle_ns = client->core.config.idle_close_ms * KAFKA_NANOSECONDS_PER_MS;
     if (connection->state == KAFKA_CONNECTION_READY && connection->queue_count == 0 &&
@@ -288,6 +296,8 @@ uint32_t kafka_client_poll(struct kafka_client *client, uint64_t now_ns)
 
 bool kafka_client_map_address(struct kafka_client *client, const struct kafka_address_map *row)
 {
+    ASSERT(client != NULL);
+    ASSERT(row != NULL);
     struct kafka_config *config = &client->core.config;
     ASSERT(memchr(row->advertised.host, 0, KAFKA_HOST_BYTES) != NULL);
     uint32_t at = 0;
@@ -396,6 +406,8 @@ uint64_t kafka_client_pending(const struct kafka_client *client)
 void kafka_client_sink_status(const struct kafka_client *client, uint32_t sink_index,
                               struct kafka_sink_status *out)
 {
+    ASSERT(client != NULL);
+    ASSERT(out != NULL);
     ASSERT(sink_index < client->produce.sink_count);
     const struct kafka_sink *sink = &client->produce.sinks[sink_index];
     *out = (struct kafka_sink_status){

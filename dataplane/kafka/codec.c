@@ -47,6 +47,8 @@ struct kafka_codec *kafka_codec_init(uint8_t *memory)
 
 static enum kafka_codec_verdict copy_plain(struct span in, struct span_mut into, size_t *out)
 {
+    ASSERT_SLOW(out != NULL);
+    ASSERT_SLOW(in.data != NULL || in.bytes == 0);
     if (in.bytes > into.bytes) {
         return KAFKA_CODEC_TOO_LARGE;
     }
@@ -61,6 +63,9 @@ static enum kafka_codec_verdict copy_plain(struct span in, struct span_mut into,
 static enum kafka_codec_verdict read_member(struct kafka_codec *codec, struct span *in,
                                             struct span_mut *into)
 {
+    ASSERT_SLOW(codec != NULL);
+    ASSERT_SLOW(in != NULL);
+    ASSERT_SLOW(into != NULL);
     ASSERT(in->bytes <= UINT32_MAX && into->bytes <= UINT32_MAX);
     struct inflate_state *state = &codec->inflate;
     /* The library's prototype lacks a const; it only reads. */
@@ -91,6 +96,8 @@ static enum kafka_codec_verdict read_member(struct kafka_codec *codec, struct sp
 static enum kafka_codec_verdict read_gzip(struct kafka_codec *codec, struct span in,
                                           struct span_mut into, size_t *out)
 {
+    ASSERT_SLOW(out != NULL);
+    ASSERT_SLOW(in.data != NULL || in.bytes == 0);
     struct span_mut rest = into;
     do {
         if (in.bytes < GZIP_BYTES_MIN) {
@@ -109,6 +116,8 @@ static enum kafka_codec_verdict read_gzip(struct kafka_codec *codec, struct span
 /* Decodes one raw snappy block. */
 static enum kafka_codec_verdict read_snappy_block(struct span in, struct span_mut into, size_t *out)
 {
+    ASSERT_SLOW(out != NULL);
+    ASSERT_SLOW(in.data != NULL || in.bytes == 0);
     size_t bytes = 0;
     if (snappy_uncompressed_length((const char *)in.data, in.bytes, &bytes) != SNAPPY_OK) {
         return KAFKA_CODEC_BAD;
@@ -126,12 +135,15 @@ static enum kafka_codec_verdict read_snappy_block(struct span in, struct span_mu
  * magic tells: its version numbers have been seen in both byte orders. */
 static bool is_xerial(struct span in)
 {
+    ASSERT_SLOW(in.data != NULL || in.bytes == 0);
     static const uint8_t magic[XERIAL_MAGIC_BYTES] = {0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0};
     return in.bytes >= XERIAL_HEADER_BYTES && memcmp(in.data, magic, sizeof(magic)) == 0;
 }
 
 static enum kafka_codec_verdict read_snappy(struct span in, struct span_mut into, size_t *out)
 {
+    ASSERT_SLOW(out != NULL);
+    ASSERT_SLOW(in.data != NULL || in.bytes == 0);
     if (!is_xerial(in)) {
         return read_snappy_block(in, into, out);
     }
@@ -158,6 +170,7 @@ static enum kafka_codec_verdict read_snappy(struct span in, struct span_mut into
 
 static bool zstd_magic_is_known(struct span in)
 {
+    ASSERT_SLOW(in.data != NULL || in.bytes == 0);
     uint32_t magic = 0;
     if (in.bytes < sizeof(magic)) {
         return false;
@@ -176,6 +189,8 @@ static enum kafka_codec_verdict zstd_verdict(size_t code)
 static enum kafka_codec_verdict read_zstd(struct kafka_codec *codec, struct span in,
                                           struct span_mut into, size_t *out)
 {
+    ASSERT_SLOW(out != NULL);
+    ASSERT_SLOW(in.data != NULL || in.bytes == 0);
     size_t filled = 0;
     do {
         if (!zstd_magic_is_known(in)) {
@@ -202,6 +217,7 @@ static enum kafka_codec_verdict read_zstd(struct kafka_codec *codec, struct span
 enum kafka_codec_verdict kafka_codec_decompress(struct kafka_codec *codec, uint8_t kind,
                                                 struct span in, struct span_mut into, size_t *out)
 {
+    ASSERT_SLOW(in.data != NULL || in.bytes == 0);
     ASSERT(codec != NULL);
     ASSERT(into.data != NULL && out != NULL);
     *out = 0;

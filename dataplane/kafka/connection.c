@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The connection's state machine. ApiVersions goes out as v3 and falls back to v0: on error 35
  * within the connection (without reading on: some peers break the v0 body there), and on a
- * connection that ends before the answer, at the next dial. */
+ * connection that ends before the answer, at the next dial.
+ *
+ *     request:   size i32 | api i16, version i16, correlation i32, client id, [tags] | body
+ *     response:  size i32 | correlation i32, [tags] | body
+ *
+ * A request is a list of segments: pieces of this connection's scratch for headers and small
+ * fields, and between them record batches where they lie. The scratch is reused once all
+ * segments are sent.
+ *
+ *     segments:  [scratch piece][batch of sink A][scratch piece][batch of sink B][scratch piece]
+ *                     segment_index, segment_sent: the first byte that the stream has not taken */
 #include "dataplane/kafka/connection.h"
 
 #define SIZE_BYTES            4
@@ -31,8 +41,11 @@ void kafka_connection_init(struct kafka_connection *connection,
     };
 }
 
+/* Everything that belongs to one dial. The scratch may be overwritten now: nothing of it can be
+ * on its way any more. */
 static void clear(struct kafka_connection *connection)
 {
+    ASSERT(connection != NULL);
     if (connection->stream != NULL) {
         stream_release(connection->stream);
         connection->stream = NULL;
@@ -55,20 +68,29 @@ static void clear(struct kafka_connection *connection)
     connection->draft_segments = 0;
 }
 
+/* Only notes the failure: the callers further up still hold pointers into the response. The next
+ * poll returns LOST, and the client cleans up in one place. */
 void kafka_connection_fail(struct kafka_connection *connection, const char *reason)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
     ASSERT(reason != NULL);
     if (connection->state == KAFKA_CONNECTION_LOST) {
         return;
     }
+    /* A peer that closes on ApiVersions v3 may know only v0: the next dial asks in v0, and the
+     * one after that in v3 again, in case the cut had another reason. */
     connection->versions_are_old =
         connection->state == KAFKA_CONNECTION_NEGOTIATING && !connection->versions_are_old;
     connection->state = KAFKA_CONNECTION_LOST;
     connection->lost_reason = reason;
 }
 
+/* Up to a fifth of jitter, so that the lanes of a box do not dial a returning broker in step. */
 static uint64_t back_off(struct kafka_connection *connection, uint64_t jitter)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
+    ASSERT(connection->tx_sent <= connection->tx_queued);
+    ASSERT(connection->scratch_used <= connection->scratch.bytes);
     const struct kafka_config *config = connection->config;
     uint32_t wait_ms = connection->backoff_ms;
     if (wait_ms < config->reconnect_backoff_ms) {
@@ -92,6 +114,7 @@ void kafka_connection_reset(struct kafka_connection *connection, uint64_t jitter
 
 void kafka_connection_close(struct kafka_connection *connection)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
     if (connection->stream != NULL) {
         stream_close(connection->stream);
     }
@@ -103,6 +126,7 @@ void kafka_connection_close(struct kafka_connection *connection)
 bool kafka_connection_open(struct kafka_connection *connection, uint32_t ip4, uint16_t port,
                            uint64_t now_ns)
 {
+    ASSERT(connection != NULL);
     if (connection->state != KAFKA_CONNECTION_IDLE) {
         return false;
     }
@@ -121,9 +145,13 @@ bool kafka_connection_open(struct kafka_connection *connection, uint32_t ip4, ui
     return true;
 }
 
-/* Hands queued bytes to the stream as far as it takes them. */
+/* Hands queued bytes to the stream as far as it takes them. Invariant 2: bytes go out strictly
+ * in order, as far as the stream has room; what is left goes on at the next poll. */
 static bool send_queued(struct kafka_connection *connection)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
+    ASSERT(connection->scratch_used <= connection->scratch.bytes);
+    ASSERT(connection->segment_index <= connection->segment_count);
     uint64_t before = connection->tx_sent;
     while (connection->segment_index < connection->segment_count) {
         struct kafka_segment *segment = &connection->segments[connection->segment_index];
@@ -142,6 +170,7 @@ static bool send_queued(struct kafka_connection *connection)
             connection->segment_sent = 0;
         }
     }
+    /* Only between requests: a draft has pointers into the scratch. */
     if (connection->segment_index == connection->segment_count && connection->draft_segments == 0) {
         connection->segment_index = 0;
         connection->segment_count = 0;
@@ -152,8 +181,12 @@ static bool send_queued(struct kafka_connection *connection)
     return connection->tx_sent != before;
 }
 
+/* Half of the scratch and half of the segments stay free for the request that may be begun now,
+ * so that a begun request of legal size always fits. */
 bool kafka_connection_can_send(const struct kafka_connection *connection, uint64_t now_ns)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
+    ASSERT(connection->tx_sent <= connection->tx_queued);
     return connection->state == KAFKA_CONNECTION_READY &&
            connection->queue_count < KAFKA_IN_FLIGHT_MAX &&
            connection->throttle_until_ns <= now_ns &&
@@ -168,9 +201,11 @@ bool kafka_connection_speaks(const struct kafka_connection *connection, enum kaf
     return version >= connection->version_min[api] && version <= connection->version_max[api];
 }
 
+/* The size field is written by submit, when it is known. */
 struct kafka_writer kafka_connection_begin(struct kafka_connection *connection, enum kafka_api api,
                                            int16_t version)
 {
+    ASSERT(connection != NULL);
     ASSERT(connection->queue_count < KAFKA_IN_FLIGHT_MAX);
     ASSERT(connection->draft_segments == 0);
     connection->draft = (struct kafka_request){
@@ -199,9 +234,11 @@ static struct kafka_segment *draft_segment(struct kafka_connection *connection, 
     return &connection->segments[connection->segment_count + index];
 }
 
-/* Closes the open piece of scratch as a segment. */
+/* Closes the open piece of scratch as a segment. The next piece starts where this one ends: the
+ * writer goes on in the same memory, with the batch between them only in the segment list. */
 static void close_piece(struct kafka_connection *connection, const struct kafka_writer *writer)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
     struct kafka_segment *piece = draft_segment(connection, connection->draft_segments - 1);
     size_t end = (size_t)(writer->data - connection->scratch.data) + writer->at;
     ASSERT(end >= connection->draft_start);
@@ -211,9 +248,12 @@ static void close_piece(struct kafka_connection *connection, const struct kafka_
     connection->draft_start = end;
 }
 
+/* Below COPY_BYTES_MAX a copy is cheaper than two more segments. */
 bool kafka_connection_splice(struct kafka_connection *connection, struct kafka_writer *writer,
                              struct span from)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
+    ASSERT(connection->tx_sent <= connection->tx_queued);
     ASSERT(connection->draft_segments > 0);
     if (from.bytes <= COPY_BYTES_MAX) {
         kafka_write_span(writer, from);
@@ -234,6 +274,7 @@ bool kafka_connection_splice(struct kafka_connection *connection, struct kafka_w
 
 void kafka_connection_drop(struct kafka_connection *connection)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
     connection->draft_segments = 0;
 }
 
@@ -243,9 +284,13 @@ static struct kafka_request *queue_at(struct kafka_connection *connection, uint3
     return &connection->queue[(connection->queue_head + index) % KAFKA_IN_FLIGHT_MAX];
 }
 
+/* The deadline counts from here although bytes may wait for the window: a broker that does not
+ * read is as good as one that does not answer. */
 bool kafka_connection_submit(struct kafka_connection *connection, struct kafka_writer *writer,
                              uint64_t token, uint64_t timeout_ms, uint64_t now_ns)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
+    ASSERT(connection->tx_sent <= connection->tx_queued);
     ASSERT(connection->draft_segments > 0);
     if (writer->overflow) {
         kafka_connection_drop(connection);
@@ -274,6 +319,8 @@ bool kafka_connection_submit(struct kafka_connection *connection, struct kafka_w
 
 static void ask_versions(struct kafka_connection *connection, uint64_t now_ns)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
+    ASSERT(connection->tx_sent <= connection->tx_queued);
     int16_t version = connection->versions_are_old ? API_VERSIONS_OLD : API_VERSIONS_NEW;
     struct kafka_writer writer =
         kafka_connection_begin(connection, KAFKA_API_API_VERSIONS, version);
@@ -287,18 +334,25 @@ static void ask_versions(struct kafka_connection *connection, uint64_t now_ns)
     ASSERT(is_sent);
 }
 
+/* Keys of APIs that this client does not use fall outside of the table. */
 static void note_version(struct kafka_connection *connection, int16_t key, int16_t low,
                          int16_t high)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
+    ASSERT(connection->tx_sent <= connection->tx_queued);
     if (key >= 0 && key < KAFKA_API_KEYS_MAX) {
         connection->version_min[key] = low;
         connection->version_max[key] = high;
     }
 }
 
+/* Ranges of an earlier dial are void: the broker may have been replaced. */
 static bool read_versions(struct kafka_connection *connection, struct kafka_reader *reader,
                           bool is_flexible)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
+    ASSERT(connection->tx_sent <= connection->tx_queued);
+    ASSERT(connection->scratch_used <= connection->scratch.bytes);
     for (int i = 0; i < KAFKA_API_KEYS_MAX; i++) {
         connection->version_min[i] = 0;
         connection->version_max[i] = -1;
@@ -317,9 +371,12 @@ static bool read_versions(struct kafka_connection *connection, struct kafka_read
     return !reader->bad && count > 0;
 }
 
+/* Error 35 comes in the v0 layout whatever was asked; nothing behind the code is read. */
 static enum kafka_connection_step take_versions(struct kafka_connection *connection,
                                                 uint64_t now_ns)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
+    ASSERT(connection->tx_sent <= connection->tx_queued);
     ASSERT(connection->state == KAFKA_CONNECTION_NEGOTIATING);
     struct kafka_reader reader = kafka_reader_of(kafka_connection_body(connection));
     bool is_flexible = connection->held.version >= API_VERSIONS_NEW;
@@ -340,9 +397,14 @@ static enum kafka_connection_step take_versions(struct kafka_connection *connect
     return KAFKA_STEP_READY;
 }
 
-/* Moves arrived bytes of a frame that is larger than the stream's buffer; true once it is whole. */
+/* Moves arrived bytes of a frame that is larger than the stream's buffer; true once it is whole.
+ * The buffer is shared by all connections of the client: large responses are rare and one at a
+ * time will do. Others wait with their bytes in the stream, which closes the window on their
+ * broker. */
 static bool assemble(struct kafka_connection *connection)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
+    ASSERT(connection->tx_sent <= connection->tx_queued);
     struct kafka_assembly *assembly = connection->assembly;
     if (assembly->owner != connection) {
         if (assembly->owner != NULL) {
@@ -363,9 +425,14 @@ static bool assemble(struct kafka_connection *connection)
     return assembly->filled == connection->frame_bytes;
 }
 
-/* Reads the size of the next frame; false when it is not there yet or not possible. */
+/* Reads the size of the next frame; false when it is not there yet or not possible. The cap is
+ * checked before a byte of the body is waited for: a peer cannot make the client hold more than
+ * it was configured for. */
 static bool find_size(struct kafka_connection *connection)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
+    ASSERT(connection->tx_sent <= connection->tx_queued);
+    ASSERT(connection->scratch_used <= connection->scratch.bytes);
     if (connection->frame_bytes > 0) {
         return true;
     }
@@ -389,6 +456,7 @@ static bool find_size(struct kafka_connection *connection)
 
 static struct span frame_bytes(struct kafka_connection *connection)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
     if (connection->is_assembled) {
         ASSERT(connection->assembly->owner == connection);
         return (struct span){.data = connection->assembly->data,
@@ -397,9 +465,12 @@ static struct span frame_bytes(struct kafka_connection *connection)
     return stream_readable(connection->stream);
 }
 
-/* Checks invariant 1 on a whole frame and holds it. */
+/* Checks invariant 1 on a whole frame and holds it. tx_end: an answer to a request that is not
+ * wholly sent cannot be an answer. */
 static bool hold(struct kafka_connection *connection, uint64_t now_ns)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
+    ASSERT(connection->tx_sent <= connection->tx_queued);
     struct span frame = frame_bytes(connection);
     ASSERT(frame.bytes >= connection->frame_bytes);
     struct kafka_request *head = queue_at(connection, 0);
@@ -419,8 +490,11 @@ static bool hold(struct kafka_connection *connection, uint64_t now_ns)
     return true;
 }
 
+/* Invariant 3: nothing is looked at behind a held response. */
 static bool find_frame(struct kafka_connection *connection, uint64_t now_ns)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
+    ASSERT(connection->tx_sent <= connection->tx_queued);
     if (connection->held_bytes > 0 || !find_size(connection)) {
         return false;
     }
@@ -432,6 +506,7 @@ static bool find_frame(struct kafka_connection *connection, uint64_t now_ns)
 
 struct span kafka_connection_body(struct kafka_connection *connection)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
     ASSERT(connection->held_bytes > 0);
     struct span frame = frame_bytes(connection);
     ASSERT(frame.bytes >= connection->held_bytes);
@@ -446,8 +521,11 @@ struct span kafka_connection_body(struct kafka_connection *connection)
     return (struct span){.data = reader.data + reader.at, .bytes = kafka_reader_left(&reader)};
 }
 
+/* The bytes leave the stream only now: until here every span of the response pointed into its
+ * buffer. */
 void kafka_connection_done(struct kafka_connection *connection, uint64_t now_ns)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
     ASSERT(connection->held_bytes > 0);
     if (connection->is_assembled) {
         ASSERT(connection->assembly->owner == connection);
@@ -470,15 +548,21 @@ void kafka_connection_done(struct kafka_connection *connection, uint64_t now_ns)
 void kafka_connection_throttle(struct kafka_connection *connection, int32_t throttle_ms,
                                uint64_t now_ns)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
+    ASSERT(connection->tx_sent <= connection->tx_queued);
     if (throttle_ms > 0) {
         connection->throttle_until_ns = now_ns + (uint64_t)throttle_ms * NANOSECONDS_PER_MS;
         connection->counters->throttled++;
     }
 }
 
+/* The stream resolves ARP and retransmits on its own; this deadline is the sum of all of it. */
 static enum kafka_connection_step poll_connecting(struct kafka_connection *connection,
                                                   uint64_t now_ns)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
+    ASSERT(connection->tx_sent <= connection->tx_queued);
+    ASSERT(connection->scratch_used <= connection->scratch.bytes);
     if (connection->stream->state == STREAM_OPEN) {
         connection->state = KAFKA_CONNECTION_NEGOTIATING;
         connection->counters->connections_opened++;
@@ -501,8 +585,11 @@ static bool stream_is_usable(const struct stream *stream)
     return stream->state == STREAM_OPEN || stream->state == STREAM_HALF_CLOSED;
 }
 
+/* Answers that have arrived are taken before the state of the stream is judged: a broker may
+ * answer and close at once. */
 static enum kafka_connection_step poll_open(struct kafka_connection *connection, uint64_t now_ns)
 {
+    ASSERT(connection != NULL);
     if (!stream_is_usable(connection->stream)) {
         kafka_connection_fail(connection, "the connection was cut");
         return KAFKA_STEP_LOST;
@@ -528,9 +615,12 @@ static enum kafka_connection_step poll_open(struct kafka_connection *connection,
     return has_sent ? KAFKA_STEP_WORK : KAFKA_STEP_NOTHING;
 }
 
+/* BACKOFF only ends in IDLE: whether anybody still wants this connection, the next open shows. */
 enum kafka_connection_step kafka_connection_poll(struct kafka_connection *connection,
                                                  uint64_t now_ns)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
+    ASSERT(connection->tx_sent <= connection->tx_queued);
     switch (connection->state) {
     case KAFKA_CONNECTION_IDLE:
         return KAFKA_STEP_NOTHING;

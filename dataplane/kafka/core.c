@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The connection table, addresses, and the policy of metadata refresh: at once when something
- * pointed at old knowledge (with a back-off in between), else every metadata_age_ms_max. */
+ * pointed at old knowledge (with a back-off in between), else every metadata_age_ms_max.
+ *
+ * Connections stand in one table, broker by broker, a role each, so that a long poll, a slow
+ * produce and a question never wait behind each other:
+ *
+ *     connections[broker * KAFKA_ROLE_COUNT + role]    role: control, fetch, produce */
 #include "dataplane/kafka/core.h"
 
 #include "dataplane/kafka/error_code.h"
@@ -12,6 +17,7 @@
 #define RETRY_DOUBLINGS_MAX 6
 #define RETRY_MS_MAX        1000
 
+/* With base NULL it only counts: measuring and laying out are the same code and cannot disagree. */
 void *kafka_arena_take(struct kafka_arena *arena, size_t count, size_t bytes_each)
 {
     ASSERT(bytes_each > 0);
@@ -25,15 +31,18 @@ void *kafka_arena_take(struct kafka_arena *arena, size_t count, size_t bytes_eac
 /* Twice the largest request without its batches, since half of it may still be going out. */
 static size_t scratch_bytes(const struct kafka_config *config)
 {
+    ASSERT(config != NULL);
     size_t entries =
         config->sources_max > config->sinks_max ? config->sources_max : config->sinks_max;
     return 2 * (SCRATCH_BYTES_BASE + config->topics_max * SCRATCH_TOPIC_BYTES +
                 entries * SCRATCH_ENTRY_BYTES);
 }
 
+/* Leaders of all partitions are laid out up front; a topic that grows needs no memory. */
 static void layout_topics(struct kafka_core *core, const struct kafka_config *config,
                           struct kafka_arena *arena)
 {
+    ASSERT(config != NULL);
     struct kafka_topic *topics =
         kafka_arena_take(arena, config->topics_max, sizeof(struct kafka_topic));
     for (uint32_t i = 0; i < config->topics_max; i++) {
@@ -53,6 +62,7 @@ static void layout_topics(struct kafka_core *core, const struct kafka_config *co
 static void layout_connections(struct kafka_core *core, const struct kafka_config *config,
                                struct kafka_arena *arena)
 {
+    ASSERT(config != NULL);
     uint32_t count = config->brokers_max * KAFKA_ROLE_COUNT;
     struct kafka_connection *connections =
         kafka_arena_take(arena, count, sizeof(struct kafka_connection));
@@ -79,6 +89,8 @@ static void layout_connections(struct kafka_core *core, const struct kafka_confi
 void kafka_core_layout(struct kafka_core *core, const struct kafka_config *config,
                        struct kafka_arena *arena)
 {
+    ASSERT(config != NULL);
+    ASSERT(arena != NULL);
     ASSERT((core == NULL) == (arena->base == NULL));
     struct kafka_broker *brokers =
         kafka_arena_take(arena, config->brokers_max, sizeof(struct kafka_broker));
@@ -95,8 +107,11 @@ void kafka_core_layout(struct kafka_core *core, const struct kafka_config *confi
     layout_connections(core, config, arena);
 }
 
+/* Bootstrap addresses are brokers with negative ids. They are asked for metadata only, and their
+ * real entries come with the first answer. */
 void kafka_core_init(struct kafka_core *core)
 {
+    ASSERT(core != NULL);
     struct kafka_metadata *metadata = &core->metadata;
     ASSERT(core->config.bootstrap_count > 0);
     ASSERT(core->config.bootstrap_count < metadata->brokers_max);
@@ -110,6 +125,7 @@ void kafka_core_init(struct kafka_core *core)
     core->random = core->config.seed | 1;
 }
 
+/* xorshift64: jitter needs no more, and a seed makes simulations repeat. */
 uint64_t kafka_core_random(struct kafka_core *core)
 {
     ASSERT(core->random != 0);
@@ -119,6 +135,7 @@ uint64_t kafka_core_random(struct kafka_core *core)
     return core->random;
 }
 
+/* Doubles per failure in a row up to RETRY_MS_MAX, and up to a fifth more. */
 uint64_t kafka_core_retry_at(struct kafka_core *core, uint32_t try_count, uint64_t now_ns)
 {
     ASSERT(try_count > 0);
@@ -132,8 +149,11 @@ uint64_t kafka_core_retry_at(struct kafka_core *core, uint32_t try_count, uint64
     return now_ns + wait_ns + kafka_core_random(core) % (wait_ns / 5 + 1);
 }
 
+/* Not inet_pton: nothing here may depend on the C library's idea of the network, and there is no
+ * resolver on this side. */
 static bool read_dotted(const char *text, uint32_t *out)
 {
+    ASSERT(out != NULL);
     uint32_t value = 0;
     for (int part = 0; part < 4; part++) {
         uint32_t number = 0;
@@ -154,9 +174,12 @@ static bool read_dotted(const char *text, uint32_t *out)
     return true;
 }
 
+/* Brokers advertise names; a lane cannot ask DNS. The map of the configuration is the only other
+ * source. */
 bool kafka_core_resolve(const struct kafka_core *core, const struct kafka_address *address,
                         uint32_t *ip4, uint16_t *port)
 {
+    ASSERT(core->metadata.topic_count <= core->metadata.topics_max);
     ASSERT(core->config.address_map_count <= KAFKA_ADDRESS_MAP_MAX);
     for (uint32_t i = 0; i < core->config.address_map_count; i++) {
         const struct kafka_address_map *row = &core->config.address_map[i];
@@ -179,8 +202,12 @@ uint32_t kafka_core_index(const struct kafka_core *core, const struct kafka_conn
     return index;
 }
 
+/* Once a broker, since every poll would come here. */
 static void complain_unmapped(struct kafka_core *core, struct kafka_broker *broker, uint64_t now_ns)
 {
+    ASSERT(core->connections != NULL);
+    ASSERT(core->metadata.topic_count <= core->metadata.topics_max);
+    ASSERT(broker != NULL);
     if (broker->is_complained_about) {
         return;
     }
@@ -193,9 +220,12 @@ static void complain_unmapped(struct kafka_core *core, struct kafka_broker *brok
                       broker->node_id, broker->address.host, broker->address.port);
 }
 
+/* Dials on first use: a client has no connection to a broker that leads none of its partitions. */
 struct kafka_connection *kafka_core_ready(struct kafka_core *core, uint32_t broker_index,
                                           enum kafka_role role, uint64_t now_ns)
 {
+    ASSERT(core->connections != NULL);
+    ASSERT(core->metadata.topic_count <= core->metadata.topics_max);
     ASSERT(broker_index < core->metadata.broker_count);
     struct kafka_connection *connection =
         &core->connections[broker_index * KAFKA_ROLE_COUNT + role];
@@ -214,11 +244,16 @@ struct kafka_connection *kafka_core_ready(struct kafka_core *core, uint32_t brok
 
 void kafka_core_want_metadata(struct kafka_core *core)
 {
+    ASSERT(core->connections != NULL);
     core->metadata_is_wanted = true;
 }
 
+/* The newest that both speak; below 2 the answer has no cluster id, above 7 nothing that is needed.
+ */
 static int16_t metadata_version(const struct kafka_connection *connection)
 {
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
+    ASSERT(connection->tx_sent <= connection->tx_queued);
     for (int16_t version = KAFKA_METADATA_VERSION_MAX; version >= KAFKA_METADATA_VERSION_MIN;
          version--) {
         if (kafka_connection_speaks(connection, KAFKA_API_METADATA, version)) {
@@ -228,9 +263,14 @@ static int16_t metadata_version(const struct kafka_connection *connection)
     return -1;
 }
 
+/* The wish is cleared when the question is sent: what is learnt to be stale from then on asks
+ * again. */
 static bool send_metadata(struct kafka_core *core, struct kafka_connection *connection,
                           uint64_t now_ns)
 {
+    ASSERT(core->connections != NULL);
+    ASSERT(core->metadata.topic_count <= core->metadata.topics_max);
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
     int16_t version = metadata_version(connection);
     if (version < 0) {
         kafka_connection_fail(connection, "the broker speaks no Metadata version from 2 to 7");
@@ -249,6 +289,8 @@ static bool send_metadata(struct kafka_core *core, struct kafka_connection *conn
 /* Picks a broker to ask: one that is connected, else the next in turn is dialled. */
 static struct kafka_connection *metadata_target(struct kafka_core *core, uint64_t now_ns)
 {
+    ASSERT(core->connections != NULL);
+    ASSERT(core->metadata.topic_count <= core->metadata.topics_max);
     uint32_t count = core->metadata.broker_count;
     bool is_dialling = false;
     for (uint32_t i = 0; i < count; i++) {
@@ -268,6 +310,8 @@ static struct kafka_connection *metadata_target(struct kafka_core *core, uint64_
 
 uint32_t kafka_core_poll_metadata(struct kafka_core *core, uint64_t now_ns)
 {
+    ASSERT(core->connections != NULL);
+    ASSERT(core->metadata.topic_count <= core->metadata.topics_max);
     if (now_ns >= core->metadata_stale_ns) {
         core->metadata_is_wanted = true;
     }
@@ -279,9 +323,12 @@ uint32_t kafka_core_poll_metadata(struct kafka_core *core, uint64_t now_ns)
     return connection != NULL && send_metadata(core, connection, now_ns) ? 1 : 0;
 }
 
-/* Ends the connections to brokers that answer at another address now. */
+/* Ends the connections to brokers that answer at another address now. The connections were to
+ * the old address. Their batches and fetches come home as after any loss. */
 static void close_moved(struct kafka_core *core)
 {
+    ASSERT(core->connections != NULL);
+    ASSERT(core->metadata.topic_count <= core->metadata.topics_max);
     for (uint32_t i = 0; i < core->metadata.broker_count; i++) {
         if (!core->metadata.brokers[i].has_moved) {
             continue;
@@ -299,6 +346,8 @@ static void close_moved(struct kafka_core *core)
 bool kafka_core_take_metadata(struct kafka_core *core, struct kafka_connection *connection,
                               uint64_t now_ns)
 {
+    ASSERT(core->connections != NULL);
+    ASSERT(core->metadata.topic_count <= core->metadata.topics_max);
     ASSERT(connection->held.api == KAFKA_API_METADATA);
     struct kafka_metadata_news news = {.events = &core->events, .now_ns = now_ns};
     int status = kafka_metadata_read(&core->metadata, connection->held.version,

@@ -1,5 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sources, the Fetch request, and the first walk over a response. */
+/* Sources, the Fetch request, and the first walk over a response.
+ *
+ *     request v11: replica i32 = -1, max wait i32, min bytes i32 = 1, max bytes i32, isolation i8,
+ *                  session id i32 = 0, session epoch i32 = -1, [topic: name, [partition i32,
+ *                  leader epoch i32, fetch offset i64, log start i64 = -1, max bytes i32]],
+ *                  [forgotten topics], rack = ""
+ *
+ * The life of a source:
+ *
+ *     assign -> STARTING --ListOffsets--> READING --end_offset--> ENDED
+ *                   ^                        |
+ *                   +------ out of range ----+---- refused, corrupt CORRUPT_MAX times --> FAILED
+ *
+ * The numbers below are those of the invariants in fetch.h. */
 #include "dataplane/kafka/fetch.h"
 
 #include "dataplane/kafka/error_code.h"
@@ -8,9 +21,12 @@
 #define PARTITION_OVERHEAD 64
 #define CORRUPT_MAX        5 /* in a row at one place */
 
+/* Called twice: with fetch NULL it only measures, so that the caller can bring one block of
+ * memory for the whole client. Both runs must take the same pieces in the same order. */
 void kafka_fetch_layout(struct kafka_fetch *fetch, const struct kafka_config *config,
                         struct kafka_arena *arena)
 {
+    ASSERT(config != NULL);
     size_t pairs = (size_t)config->topics_max * config->topic_partitions_max;
     void *sources = kafka_arena_take(arena, config->sources_max, sizeof(struct kafka_source));
     void *source_of = kafka_arena_take(arena, pairs, sizeof(int32_t));
@@ -31,6 +47,7 @@ void kafka_fetch_layout(struct kafka_fetch *fetch, const struct kafka_config *co
 
 void kafka_fetch_init(struct kafka_fetch *fetch, struct kafka_core *core)
 {
+    ASSERT(fetch != NULL);
     ASSERT(fetch->sources != NULL);
     fetch->core = core;
     size_t pairs = (size_t)core->config.topics_max * core->config.topic_partitions_max;
@@ -47,6 +64,8 @@ struct kafka_source *kafka_fetch_source(const struct kafka_fetch *fetch, uint32_
     return source;
 }
 
+/* One flat table from (topic, partition) to source, so that an answer's partitions are found
+ * without a search; -1 where nothing is assigned. */
 static int32_t *source_slot(const struct kafka_fetch *fetch, uint32_t topic_index,
                             int32_t partition)
 {
@@ -58,6 +77,7 @@ static int32_t *source_slot(const struct kafka_fetch *fetch, uint32_t topic_inde
 
 int32_t kafka_fetch_find(const struct kafka_fetch *fetch, struct span topic, int32_t partition)
 {
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     int32_t topic_index = kafka_metadata_find_topic(&fetch->core->metadata, topic);
     if (topic_index < 0 || partition < 0 ||
         (uint32_t)partition >= fetch->core->config.topic_partitions_max) {
@@ -69,6 +89,7 @@ int32_t kafka_fetch_find(const struct kafka_fetch *fetch, struct span topic, int
 /* The query that follows once the start is known. */
 enum kafka_query kafka_fetch_end_query(struct kafka_source *source)
 {
+    ASSERT(source != NULL);
     switch (source->assignment.end) {
     case KAFKA_END_LATEST:
     case KAFKA_END_TIMESTAMP:
@@ -82,9 +103,13 @@ enum kafka_query kafka_fetch_end_query(struct kafka_source *source)
     return KAFKA_QUERY_NONE;
 }
 
+/* A start by offset needs no question to the broker: such a source reads at once, unless its end
+ * has to be asked for. */
 static void init_source(struct kafka_source *source, const struct kafka_assignment *assignment,
                         uint32_t partition_bytes)
 {
+    ASSERT(source != NULL);
+    ASSERT(assignment != NULL);
     *source = (struct kafka_source){
         .assignment = *assignment,
         .state = KAFKA_SOURCE_STARTING,
@@ -108,9 +133,13 @@ static void init_source(struct kafka_source *source, const struct kafka_assignme
     }
 }
 
+/* Source numbers are reused, the lowest free one first: source_end, which every loop here runs
+ * to, stays near the number of sources in use. */
 bool kafka_fetch_assign(struct kafka_fetch *fetch, const struct kafka_assignment *assignment,
                         uint32_t *out)
 {
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
+    ASSERT(assignment != NULL);
     ASSERT(assignment->topic_index < fetch->core->metadata.topic_count);
     const struct kafka_config *config = &fetch->core->config;
     if (assignment->partition < 0 ||
@@ -137,13 +166,19 @@ bool kafka_fetch_assign(struct kafka_fetch *fetch, const struct kafka_assignment
     return true;
 }
 
+/* Invariant 3. Whatever is in flight or held is disowned rather than cancelled: the answer finds
+ * requested_on changed and is counted as discarded bytes. */
 void kafka_fetch_rewind(struct kafka_fetch *fetch, uint32_t source_index)
 {
+    ASSERT(source_index < fetch->source_end);
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     struct kafka_source *source = kafka_fetch_source(fetch, source_index);
     source->requested_on = KAFKA_NO_CONNECTION;
     source->decode_on = KAFKA_NO_CONNECTION;
     source->fetch_offset = source->position;
     source->is_caught_up = false;
+    /* UINT64_MAX stands for "until the decoder has judged" (see note_records), and that is over
+     * now. */
     if (source->retry_at_ns == UINT64_MAX) {
         source->retry_at_ns = 0;
     }
@@ -154,18 +189,25 @@ void kafka_fetch_rewind(struct kafka_fetch *fetch, uint32_t source_index)
 
 void kafka_fetch_unassign(struct kafka_fetch *fetch, uint32_t source_index)
 {
+    ASSERT(source_index < fetch->source_end);
+    ASSERT(fetch->core != NULL);
     kafka_fetch_rewind(fetch, source_index);
     struct kafka_source *source = kafka_fetch_source(fetch, source_index);
     *source_slot(fetch, source->assignment.topic_index, source->assignment.partition) = -1;
     source->state = KAFKA_SOURCE_UNUSED;
+    /* Holes in the middle wait for the next assignment. */
     while (fetch->source_end > 0 &&
            fetch->sources[fetch->source_end - 1].state == KAFKA_SOURCE_UNUSED) {
         fetch->source_end--;
     }
 }
 
+/* An end that is known already stays: seeking moves the start of what is read, not the bound
+ * that the job was given. */
 void kafka_fetch_seek(struct kafka_fetch *fetch, uint32_t source_index, int64_t offset)
 {
+    ASSERT(source_index < fetch->source_end);
+    ASSERT(fetch->core != NULL);
     ASSERT(offset >= 0);
     struct kafka_source *source = kafka_fetch_source(fetch, source_index);
     source->position = offset;
@@ -186,6 +228,8 @@ void kafka_fetch_seek(struct kafka_fetch *fetch, uint32_t source_index, int64_t 
 void kafka_fetch_status(const struct kafka_fetch *fetch, uint32_t source_index,
                         struct kafka_source_status *out)
 {
+    ASSERT(source_index < fetch->source_end);
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     const struct kafka_source *source = kafka_fetch_source(fetch, source_index);
     *out = (struct kafka_source_status){
         .state = source->state,
@@ -203,6 +247,8 @@ void kafka_fetch_status(const struct kafka_fetch *fetch, uint32_t source_index,
 struct kafka_event kafka_fetch_event(const struct kafka_fetch *fetch, uint32_t source_index,
                                      enum kafka_event_code code, int16_t error_code)
 {
+    ASSERT(source_index < fetch->source_end);
+    ASSERT(fetch->core != NULL);
     const struct kafka_source *source = kafka_fetch_source(fetch, source_index);
     return (struct kafka_event){.code = code,
                                 .topic_index = (int32_t)source->assignment.topic_index,
@@ -213,13 +259,18 @@ struct kafka_event kafka_fetch_event(const struct kafka_fetch *fetch, uint32_t s
 
 static const char *topic_name(const struct kafka_fetch *fetch, uint32_t source_index)
 {
+    ASSERT(source_index < fetch->source_end);
     uint32_t topic_index = kafka_fetch_source(fetch, source_index)->assignment.topic_index;
     return fetch->core->metadata.topics[topic_index].name;
 }
 
+/* The one way into FAILED. The offset in the event is the first record that was not handed up,
+ * which is where a person would look in the log. */
 void kafka_fetch_fail(struct kafka_fetch *fetch, uint32_t source_index, int16_t code,
                       const char *reason)
 {
+    ASSERT(source_index < fetch->source_end);
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     struct kafka_source *source = kafka_fetch_source(fetch, source_index);
     kafka_fetch_rewind(fetch, source_index);
     source->state = KAFKA_SOURCE_FAILED;
@@ -234,8 +285,12 @@ void kafka_fetch_fail(struct kafka_fetch *fetch, uint32_t source_index, int16_t 
                       code == 0 ? "" : kafka_error_name(code));
 }
 
+/* Four codes will not change by waiting: rights, names, and formats that this client cannot
+ * read. All others are retried for ever, with a back-off, since brokers come back. */
 void kafka_fetch_error(struct kafka_fetch *fetch, uint32_t source_index, int16_t code)
 {
+    ASSERT(source_index < fetch->source_end);
+    ASSERT(fetch->core != NULL);
     struct kafka_source *source = kafka_fetch_source(fetch, source_index);
     ASSERT(code != 0);
     fetch->core->counters.fetch_errors++;
@@ -254,8 +309,12 @@ void kafka_fetch_error(struct kafka_fetch *fetch, uint32_t source_index, int16_t
     }
 }
 
+/* The log was cut (retention, or an unclean leader election) below or above what is asked for.
+ * The table's auto.offset.reset says whether to jump or to stop. */
 void kafka_fetch_out_of_range(struct kafka_fetch *fetch, uint32_t source_index)
 {
+    ASSERT(source_index < fetch->source_end);
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     struct kafka_source *source = kafka_fetch_source(fetch, source_index);
     if (source->assignment.reset == KAFKA_RESET_FAIL) {
         kafka_fetch_fail(fetch, source_index, KAFKA_ERROR_OFFSET_OUT_OF_RANGE,
@@ -268,8 +327,12 @@ void kafka_fetch_out_of_range(struct kafka_fetch *fetch, uint32_t source_index)
     source->query_on = KAFKA_NO_CONNECTION;
 }
 
+/* A flipped bit on the way is gone at the next try; one on the broker's disk is not. CORRUPT_MAX
+ * tries at one position tell the two apart; progress sets the count back. */
 void kafka_fetch_corrupt(struct kafka_fetch *fetch, uint32_t source_index, const char *reason)
 {
+    ASSERT(source_index < fetch->source_end);
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     struct kafka_source *source = kafka_fetch_source(fetch, source_index);
     fetch->core->counters.batches_corrupt++;
     source->corrupt_count++;
@@ -285,8 +348,12 @@ void kafka_fetch_corrupt(struct kafka_fetch *fetch, uint32_t source_index, const
                       (long long)source->position, reason);
 }
 
+/* The broker may have sent records at and above the end in the same batch; they are dropped with
+ * the rewind. */
 static void end_source(struct kafka_fetch *fetch, uint32_t source_index)
 {
+    ASSERT(source_index < fetch->source_end);
+    ASSERT(fetch->core != NULL);
     struct kafka_source *source = kafka_fetch_source(fetch, source_index);
     kafka_fetch_rewind(fetch, source_index);
     source->state = KAFKA_SOURCE_ENDED;
@@ -297,8 +364,12 @@ static void end_source(struct kafka_fetch *fetch, uint32_t source_index)
                       (long long)source->position);
 }
 
+/* Invariant 1: position never falls here. Offsets may jump ahead: compaction and control batches
+ * leave holes. */
 bool kafka_fetch_advance(struct kafka_fetch *fetch, uint32_t source_index, int64_t position)
 {
+    ASSERT(source_index < fetch->source_end);
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     struct kafka_source *source = kafka_fetch_source(fetch, source_index);
     if (position > source->position) {
         source->position = position;
@@ -319,6 +390,7 @@ bool kafka_fetch_advance(struct kafka_fetch *fetch, uint32_t source_index, int64
 static bool is_fetchable(const struct kafka_source *source, uint32_t connection_index,
                          uint64_t now_ns)
 {
+    ASSERT(source != NULL);
     return source->state == KAFKA_SOURCE_READING && !source->is_paused &&
            source->requested_on == KAFKA_NO_CONNECTION && source->retry_at_ns <= now_ns &&
            (source->decode_on == KAFKA_NO_CONNECTION || source->decode_on == connection_index) &&
@@ -327,6 +399,7 @@ static bool is_fetchable(const struct kafka_source *source, uint32_t connection_
 
 int32_t kafka_fetch_leader(const struct kafka_fetch *fetch, const struct kafka_source *source)
 {
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     const struct kafka_leader *leader = kafka_metadata_leader(
         &fetch->core->metadata, source->assignment.topic_index, source->assignment.partition);
     return leader == NULL ? -1 : leader->broker_index;
@@ -336,6 +409,8 @@ int32_t kafka_fetch_leader(const struct kafka_fetch *fetch, const struct kafka_s
 static uint32_t count_fetchable(struct kafka_fetch *fetch, uint32_t connection_index,
                                 uint64_t now_ns, bool *may_join)
 {
+    ASSERT(connection_index < fetch->core->config.brokers_max * KAFKA_ROLE_COUNT);
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     int32_t broker_index = (int32_t)kafka_core_broker_of(connection_index);
     uint32_t total = 0;
     memset(fetch->topic_want, 0, fetch->core->metadata.topic_count * sizeof(uint32_t));
@@ -357,9 +432,12 @@ static uint32_t count_fetchable(struct kafka_fetch *fetch, uint32_t connection_i
     return total;
 }
 
+/* The leader's epoch fences: a broker that has been deposed, or has not heard of its election
+ * yet, answers 74 or 75 instead of serving a log that may be cut. */
 static void write_partition(const struct kafka_fetch *fetch, const struct kafka_source *source,
                             struct kafka_writer *writer)
 {
+    ASSERT(fetch->core != NULL);
     const struct kafka_leader *leader = kafka_metadata_leader(
         &fetch->core->metadata, source->assignment.topic_index, source->assignment.partition);
     ASSERT(leader != NULL);
@@ -370,9 +448,13 @@ static void write_partition(const struct kafka_fetch *fetch, const struct kafka_
     kafka_write_i32(writer, (int32_t)source->partition_bytes);
 }
 
+/* Fetch groups partitions by topic, the sources stand in order of assignment. Going over all
+ * sources once a topic keeps memory flat and costs nothing at a few hundred of them. */
 static void write_topics(struct kafka_fetch *fetch, uint32_t connection_index, uint64_t now_ns,
                          struct kafka_writer *writer)
 {
+    ASSERT(connection_index < fetch->core->config.brokers_max * KAFKA_ROLE_COUNT);
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     int32_t broker_index = (int32_t)kafka_core_broker_of(connection_index);
     const struct kafka_metadata *metadata = &fetch->core->metadata;
     for (uint32_t topic = 0; topic < metadata->topic_count; topic++) {
@@ -396,6 +478,7 @@ static void write_topics(struct kafka_fetch *fetch, uint32_t connection_index, u
 
 static uint32_t topics_wanted(const struct kafka_fetch *fetch)
 {
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     uint32_t count = 0;
     for (uint32_t topic = 0; topic < fetch->core->metadata.topic_count; topic++) {
         count += fetch->topic_want[topic] > 0;
@@ -403,8 +486,12 @@ static uint32_t topics_wanted(const struct kafka_fetch *fetch)
     return count;
 }
 
+/* Invariant 2 begins here, after the request is queued whole: exactly the sources that
+ * write_topics wrote, since both ask is_fetchable at the same time. */
 static void mark_requested(struct kafka_fetch *fetch, uint32_t connection_index, uint64_t now_ns)
 {
+    ASSERT(connection_index < fetch->core->config.brokers_max * KAFKA_ROLE_COUNT);
+    ASSERT(fetch->core != NULL);
     int32_t broker_index = (int32_t)kafka_core_broker_of(connection_index);
     for (uint32_t i = 0; i < fetch->source_end; i++) {
         struct kafka_source *source = &fetch->sources[i];
@@ -415,9 +502,14 @@ static void mark_requested(struct kafka_fetch *fetch, uint32_t connection_index,
     }
 }
 
+/* Sessions (KIP-227) would save bytes per request, but each poll asks for all partitions of a
+ * broker anyhow and a session is one more state to lose. */
 static uint32_t send_fetch(struct kafka_fetch *fetch, struct kafka_connection *connection,
                            uint64_t now_ns)
 {
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
+    ASSERT(connection->queue_count <= KAFKA_IN_FLIGHT_MAX);
+    ASSERT(connection->tx_sent <= connection->tx_queued);
     const struct kafka_config *config = &fetch->core->config;
     uint32_t connection_index = kafka_core_index(fetch->core, connection);
     bool may_join = false;
@@ -428,6 +520,8 @@ static uint32_t send_fetch(struct kafka_fetch *fetch, struct kafka_connection *c
         kafka_connection_fail(connection, "the broker does not speak Fetch v11");
         return 0;
     }
+    /* The long poll blocks the connection. A source that comes back from a pause or a back-off
+     * meanwhile would wait for it to end, so the poll is short while one is about to. */
     uint32_t wait_ms =
         may_join && config->fetch_wait_ms > WAIT_MS_SHORT ? WAIT_MS_SHORT : config->fetch_wait_ms;
     struct kafka_writer writer =
@@ -455,6 +549,7 @@ static uint32_t send_fetch(struct kafka_fetch *fetch, struct kafka_connection *c
  * leader also ends a back-off, for that is what it waited for. */
 static void follow_leaders(struct kafka_fetch *fetch)
 {
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     if (fetch->metadata_seen == fetch->core->metadata.change_count) {
         return;
     }
@@ -473,14 +568,19 @@ static void follow_leaders(struct kafka_fetch *fetch)
     }
 }
 
+/* Bootstrap addresses stand first in the broker table and lead nothing: their node ids are not
+ * known. */
 static uint32_t send_fetches(struct kafka_fetch *fetch, uint64_t now_ns)
 {
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     struct kafka_core *core = fetch->core;
     uint32_t work = 0;
     for (uint32_t broker = core->config.bootstrap_count; broker < core->metadata.broker_count;
          broker++) {
         uint32_t index = broker * KAFKA_ROLE_COUNT + KAFKA_ROLE_FETCH;
         bool may_join = false;
+        /* One fetch at a time: the next goes out when the answer is taken note of, before it is
+         * decoded. */
         if (core->connections[index].queue_count > 0 ||
             count_fetchable(fetch, index, now_ns, &may_join) == 0) {
             continue;
@@ -537,8 +637,11 @@ struct walk {
     bool is_stopped;     /* at something that the decoder has to judge */
 };
 
+/* The first walk. It reads headers only and believes them: a batch with a bad checksum is found
+ * by the second walk, which falls back by invariant 3. */
 static struct walk walk_records(struct span records, int64_t fetch_offset)
 {
+    ASSERT_SLOW(records.data != NULL || records.bytes == 0);
     struct walk walk = {.next_offset = fetch_offset};
     while (walk.whole_bytes < records.bytes) {
         struct span rest = {.data = records.data + walk.whole_bytes,
@@ -546,6 +649,8 @@ static struct walk walk_records(struct span records, int64_t fetch_offset)
         struct kafka_batch batch;
         enum kafka_batch_verdict verdict = kafka_batch_parse(rest, &batch);
         if (verdict == KAFKA_BATCH_SHORT) {
+            /* A broker cuts its answer at the limit, often within a batch. What follows is
+             * fetched again; only a first batch that is cut would come back cut for ever. */
             walk.wanted_bytes = walk.whole_bytes == 0 ? batch.total_bytes : 0;
             return walk;
         }
@@ -563,6 +668,8 @@ static struct walk walk_records(struct span records, int64_t fetch_offset)
 /* The partition's limit cut its first batch: ask for as much as the batch announces. */
 static void grow_limit(struct kafka_fetch *fetch, uint32_t source_index, size_t wanted_bytes)
 {
+    ASSERT(source_index < fetch->source_end);
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     struct kafka_source *source = kafka_fetch_source(fetch, source_index);
     size_t wanted = wanted_bytes > 0 ? wanted_bytes : (size_t)source->partition_bytes * 2;
     if (wanted + PARTITION_OVERHEAD > fetch->core->config.response_bytes_max) {
@@ -577,6 +684,9 @@ static void grow_limit(struct kafka_fetch *fetch, uint32_t source_index, size_t 
 static void note_records(struct kafka_fetch *fetch, uint32_t connection_index,
                          uint32_t source_index, struct span records)
 {
+    ASSERT(source_index < fetch->source_end);
+    ASSERT(connection_index < fetch->core->config.brokers_max * KAFKA_ROLE_COUNT);
+    ASSERT(fetch->core != NULL);
     struct kafka_source *source = kafka_fetch_source(fetch, source_index);
     struct walk walk = walk_records(records, source->fetch_offset);
     source->is_caught_up = false;
@@ -592,8 +702,11 @@ static void note_records(struct kafka_fetch *fetch, uint32_t connection_index,
     }
 }
 
+/* No bytes: at the end of the log or, with read_committed, in front of an open transaction. Only
+ * the former, seen from position, lets the partition count as idle. */
 static void note_empty(struct kafka_fetch *fetch, struct kafka_source *source)
 {
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     fetch->core->counters.fetch_empty++;
     bool is_at_end =
         source->fetch_offset >= source->high_watermark && source->position == source->fetch_offset;
@@ -603,14 +716,21 @@ static void note_empty(struct kafka_fetch *fetch, struct kafka_source *source)
     source->is_caught_up = is_at_end;
 }
 
+/* The answer of one partition. Errors come first; high_watermark means what may be read, so with
+ * read_committed it is the last stable offset. */
 static void note_entry(struct kafka_fetch *fetch, uint32_t connection_index, uint32_t source_index,
                        const struct kafka_fetch_entry *entry, struct span body)
 {
+    ASSERT(source_index < fetch->source_end);
+    ASSERT(connection_index < fetch->core->config.brokers_max * KAFKA_ROLE_COUNT);
+    ASSERT(fetch->core != NULL);
     struct kafka_source *source = kafka_fetch_source(fetch, source_index);
     ASSERT(source->requested_on == connection_index);
     source->requested_on = KAFKA_NO_CONNECTION;
     if (entry->error_code == KAFKA_ERROR_OFFSET_OUT_OF_RANGE) {
         fetch->core->counters.fetch_errors++;
+        /* With records still to be decoded the offset may be wrong only because a header lied:
+         * go back and ask from what has been handed up. */
         if (source->position == source->fetch_offset) {
             kafka_fetch_out_of_range(fetch, source_index);
         } else {
@@ -637,6 +757,8 @@ static void note_entry(struct kafka_fetch *fetch, uint32_t connection_index, uin
 /* Invariant 2: partitions that the answer left out are asked for again. */
 static void release_omitted(struct kafka_fetch *fetch, uint32_t connection_index, int16_t code)
 {
+    ASSERT(connection_index < fetch->core->config.brokers_max * KAFKA_ROLE_COUNT);
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     for (uint32_t i = 0; i < fetch->source_end; i++) {
         struct kafka_source *source = &fetch->sources[i];
         if (source->state == KAFKA_SOURCE_UNUSED || source->requested_on != connection_index) {
@@ -649,8 +771,12 @@ static void release_omitted(struct kafka_fetch *fetch, uint32_t connection_index
     }
 }
 
+/* The frame stays in the stream (or the assembly buffer) until it is decoded; the next request
+ * goes out first, so the broker works while this lane decodes. */
 bool kafka_fetch_take(struct kafka_fetch *fetch, uint32_t connection_index, uint64_t now_ns)
 {
+    ASSERT(connection_index < fetch->core->config.brokers_max * KAFKA_ROLE_COUNT);
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     struct kafka_connection *connection = &fetch->core->connections[connection_index];
     struct kafka_fetch_hold *hold = &fetch->holds[kafka_core_broker_of(connection_index)];
     struct span body = kafka_connection_body(connection);
@@ -680,8 +806,12 @@ bool kafka_fetch_take(struct kafka_fetch *fetch, uint32_t connection_index, uint
     return true;
 }
 
+/* The bytes of a hold die with the stream, so what was not handed up is fetched again (3). The
+ * back-off is the connection's, not the source's. */
 void kafka_fetch_lost(struct kafka_fetch *fetch, uint32_t connection_index, uint64_t now_ns)
 {
+    ASSERT(connection_index < fetch->core->config.brokers_max * KAFKA_ROLE_COUNT);
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     fetch->now_ns = now_ns;
     for (uint32_t i = 0; i < fetch->source_end; i++) {
         struct kafka_source *source = &fetch->sources[i];

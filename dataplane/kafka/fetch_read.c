@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The second walk over a response: batches are checked, decompressed and handed up record by
  * record. One batch is open at a time in the whole client, so one decode buffer is enough; several
- * connections may hold a response, and their batches are opened in turn. */
+ * connections may hold a response, and their batches are opened in turn.
+ *
+ *     held response: [entry: partition -> [batch][batch]...][entry]...
+ *                     step_entry           step_batch -> open_batch -> take_records
+ *
+ * A step does one of these; a pull takes steps until it has records or nothing is held. Empty,
+ * hidden and old batches cost a step each, so STEPS_MAX bounds a pull. */
 #include "dataplane/kafka/codec.h"
 #include "dataplane/kafka/fetch.h"
 
 #define STEPS_MAX 1024 /* of one pull, over batches without records */
 
+/* The list of aborted transactions comes once an answer, the markers come in the records: an
+ * entry is done once its marker went by, so a later transaction of the same producer, which has
+ * its own entry, is not hidden by it. */
 static bool aborted_is_done(const struct kafka_fetch_hold *hold, uint32_t index)
 {
     ASSERT_SLOW(index < KAFKA_ABORTED_MAX);
@@ -18,6 +27,7 @@ static bool aborted_is_done(const struct kafka_fetch_hold *hold, uint32_t index)
 static bool aborted_applies(const struct kafka_fetch_hold *hold, struct span body, uint32_t index,
                             int64_t producer_id, int64_t offset)
 {
+    ASSERT_SLOW(hold != NULL);
     ASSERT_SLOW(hold->entry.aborted_at + (index + 1) * KAFKA_ABORTED_ENTRY_BYTES <= body.bytes);
     const uint8_t *at =
         body.data + hold->entry.aborted_at + (size_t)index * KAFKA_ABORTED_ENTRY_BYTES;
@@ -25,9 +35,13 @@ static bool aborted_applies(const struct kafka_fetch_hold *hold, struct span bod
            !aborted_is_done(hold, index);
 }
 
+/* The broker lists transactions by their first offset; a batch belongs to one when it ends at or
+ * behind that. */
 static bool is_aborted(const struct kafka_fetch_hold *hold, struct span body,
                        const struct kafka_batch *batch)
 {
+    ASSERT_SLOW(hold != NULL);
+    ASSERT_SLOW(batch != NULL);
     int64_t last = batch->base_offset + batch->last_offset_delta;
     for (uint32_t i = 0; i < hold->entry.aborted_count; i++) {
         if (aborted_applies(hold, body, i, batch->producer_id, last)) {
@@ -37,9 +51,12 @@ static bool is_aborted(const struct kafka_fetch_hold *hold, struct span body,
     return false;
 }
 
+/* A marker ends the transaction that its producer has open at that offset: at most one, for a
+ * producer has one at a time. */
 static void note_abort_marker(struct kafka_fetch_hold *hold, struct span body,
                               const struct kafka_batch *batch)
 {
+    ASSERT_SLOW(hold != NULL);
     ASSERT(batch->is_control);
     for (uint32_t i = 0; i < hold->entry.aborted_count; i++) {
         if (aborted_applies(hold, body, i, batch->producer_id, batch->base_offset)) {
@@ -51,6 +68,9 @@ static void note_abort_marker(struct kafka_fetch_hold *hold, struct span body,
 /* Decodes the records when they are compressed; false when the source was sent back or failed. */
 static bool decode(struct kafka_fetch *fetch, struct kafka_fetch_open *open, struct span body)
 {
+    ASSERT_SLOW(fetch->core != NULL);
+    ASSERT_SLOW(fetch->source_end <= fetch->core->config.sources_max);
+    ASSERT_SLOW(open->read_bytes <= open->records_bytes);
     open->is_decoded = open->batch.codec != KAFKA_CODEC_NONE;
     open->records_at = (size_t)(open->batch.records.data - body.data);
     open->records_bytes = open->batch.records.bytes;
@@ -81,6 +101,9 @@ static bool decode(struct kafka_fetch *fetch, struct kafka_fetch_open *open, str
 static bool is_hidden(struct kafka_fetch *fetch, struct kafka_fetch_hold *hold, struct span body,
                       const struct kafka_batch *batch)
 {
+    ASSERT_SLOW(fetch->core != NULL);
+    ASSERT_SLOW(fetch->source_end <= fetch->core->config.sources_max);
+    ASSERT_SLOW(batch != NULL);
     bool is_committed_only = fetch->core->config.read_committed;
     if (batch->is_control) {
         fetch->core->counters.batches_control++;
@@ -96,9 +119,13 @@ static bool is_hidden(struct kafka_fetch *fetch, struct kafka_fetch_hold *hold, 
     return batch->record_count == 0;
 }
 
+/* The checksum is looked at here and not on arrival: by now the bytes are about to be read
+ * anyway, and batches that were rewound are never paid for. */
 static void open_batch(struct kafka_fetch *fetch, uint32_t broker, struct span body,
                        const struct kafka_batch *batch)
 {
+    ASSERT(fetch != NULL);
+    ASSERT_SLOW(body.data != NULL || body.bytes == 0);
     struct kafka_fetch_hold *hold = &fetch->holds[broker];
     struct kafka_source *source = kafka_fetch_source(fetch, hold->source_index);
     int64_t next_offset = kafka_batch_next_offset(batch);
@@ -110,6 +137,8 @@ static void open_batch(struct kafka_fetch *fetch, uint32_t broker, struct span b
         return;
     }
     fetch->core->counters.batches_read++;
+    /* | next_offset|Compressed batches come whole even when the fetch began in their middle, and
+     * after a rewind old ones come again: nothing in them is at or above position. */
     if (is_hidden(fetch, hold, body, batch) || next_offset <= source->position) {
         (void)kafka_fetch_advance(fetch, hold->source_index, next_offset);
         return;
@@ -123,9 +152,14 @@ static void open_batch(struct kafka_fetch *fetch, uint32_t broker, struct span b
     fetch->open.is_open = decode(fetch, &fetch->open, body);
 }
 
-/* Steps to the next batch of the entry that a hold is in. */
+/* Steps to the next batch of the entry that a hold is in. The source may have been paused,
+ * sought, unassigned or failed since the answer came; decode_on tells whether the bytes still
+ * count. */
 static void step_batch(struct kafka_fetch *fetch, uint32_t broker, struct span body)
 {
+    ASSERT_SLOW(fetch->core != NULL);
+    ASSERT_SLOW(fetch->source_end <= fetch->core->config.sources_max);
+    ASSERT_SLOW(body.data != NULL || body.bytes == 0);
     struct kafka_fetch_hold *hold = &fetch->holds[broker];
     uint32_t connection_index = broker * KAFKA_ROLE_COUNT + KAFKA_ROLE_FETCH;
     struct kafka_source *source = &fetch->sources[hold->source_index];
@@ -156,9 +190,13 @@ static void step_batch(struct kafka_fetch *fetch, uint32_t broker, struct span b
     }
 }
 
-/* Steps to the next partition of a held response, or lets go of it at the end. */
+/* Steps to the next partition of a held response, or lets go of it at the end. The cursor has
+ * been walked once by kafka_fetch_take, so it cannot meet a malformed entry; but the source
+ * behind an entry may have changed since. */
 static void step_entry(struct kafka_fetch *fetch, uint32_t broker, struct span body)
 {
+    ASSERT_SLOW(fetch->core != NULL);
+    ASSERT_SLOW(fetch->source_end <= fetch->core->config.sources_max);
     struct kafka_fetch_hold *hold = &fetch->holds[broker];
     uint32_t connection_index = broker * KAFKA_ROLE_COUNT + KAFKA_ROLE_FETCH;
     struct kafka_fetch_entry *entry = &hold->entry;
@@ -184,9 +222,13 @@ static void step_entry(struct kafka_fetch *fetch, uint32_t broker, struct span b
     memset(hold->aborted_done, 0, sizeof(hold->aborted_done));
 }
 
-/* Does one step on the next held response; false when none is held. */
+/* Does one step on the next held response; false when none is held. Turns among the brokers'
+ * holds only behind an opened batch, so that one busy broker cannot starve the others and cheap
+ * steps do not turn at all. */
 static bool step(struct kafka_fetch *fetch)
 {
+    ASSERT_SLOW(fetch->core != NULL);
+    ASSERT_SLOW(fetch->source_end <= fetch->core->config.sources_max);
     uint32_t count = fetch->core->metadata.broker_count;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t broker = (fetch->hold_cursor + i) % count;
@@ -210,6 +252,7 @@ static bool step(struct kafka_fetch *fetch)
 static void fill(const struct kafka_fetch_open *open, const struct kafka_source *source,
                  const struct kafka_batch_record *from, struct kafka_record *out)
 {
+    ASSERT_SLOW(out != NULL);
     *out = (struct kafka_record){
         .source_index = open->source_index,
         .topic_index = source->assignment.topic_index,
@@ -227,8 +270,11 @@ static void fill(const struct kafka_fetch_open *open, const struct kafka_source 
     };
 }
 
+/* The reader is made anew for each pull: a body is borrowed only until the network's next poll,
+ * and between two pulls there may be one. */
 static struct kafka_reader open_reader(const struct kafka_fetch *fetch)
 {
+    ASSERT(fetch != NULL);
     const struct kafka_fetch_open *open = &fetch->open;
     const uint8_t *data = fetch->decode_buffer.data;
     if (!open->is_decoded) {
@@ -244,6 +290,8 @@ static struct kafka_reader open_reader(const struct kafka_fetch *fetch)
 static uint32_t take_records(struct kafka_fetch *fetch, struct kafka_record *out,
                              uint32_t record_max)
 {
+    ASSERT_SLOW(fetch->core != NULL);
+    ASSERT_SLOW(fetch->source_end <= fetch->core->config.sources_max);
     struct kafka_fetch_open *open = &fetch->open;
     struct kafka_source *source = kafka_fetch_source(fetch, open->source_index);
     struct kafka_reader reader = open_reader(fetch);
@@ -287,6 +335,7 @@ static uint32_t take_records(struct kafka_fetch *fetch, struct kafka_record *out
 
 uint32_t kafka_fetch_pull(struct kafka_fetch *fetch, struct kafka_record *out, uint32_t record_max)
 {
+    ASSERT_SLOW(fetch->core != NULL);
     ASSERT(out != NULL);
     ASSERT(record_max > 0);
     for (uint32_t i = 0; i < STEPS_MAX; i++) {

@@ -9,6 +9,7 @@
 
 struct kafka_fetch_cursor kafka_fetch_cursor_of(struct span body)
 {
+    ASSERT_SLOW(body.data != NULL || body.bytes == 0);
     struct kafka_reader reader = kafka_reader_of(body);
     struct kafka_fetch_cursor cursor = {0};
     cursor.throttle_ms = kafka_read_i32(&reader);
@@ -23,6 +24,7 @@ struct kafka_fetch_cursor kafka_fetch_cursor_of(struct span body)
 
 static bool next_topic(struct kafka_fetch_cursor *cursor, struct kafka_reader *reader)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
     while (cursor->partitions_left == 0) {
         if (cursor->topics_left == 0) {
             return false;
@@ -42,6 +44,8 @@ static bool next_topic(struct kafka_fetch_cursor *cursor, struct kafka_reader *r
 
 static void read_entry(struct kafka_reader *reader, struct kafka_fetch_entry *out)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
+    ASSERT_SLOW(out != NULL);
     out->partition = kafka_read_i32(reader);
     out->error_code = kafka_read_i16(reader);
     out->high_watermark = kafka_read_i64(reader);
@@ -59,6 +63,8 @@ static void read_entry(struct kafka_reader *reader, struct kafka_fetch_entry *ou
 bool kafka_fetch_cursor_next(struct kafka_fetch_cursor *cursor, struct span body,
                              struct kafka_fetch_entry *out)
 {
+    ASSERT_SLOW(cursor != NULL);
+    ASSERT_SLOW(body.data != NULL || body.bytes == 0);
     ASSERT(cursor->at <= body.bytes);
     if (cursor->bad) {
         return false;
@@ -78,6 +84,7 @@ bool kafka_fetch_cursor_next(struct kafka_fetch_cursor *cursor, struct span body
 
 bool kafka_fetch_is_well_formed(struct span body)
 {
+    ASSERT_SLOW(body.data != NULL || body.bytes == 0);
     struct kafka_fetch_cursor cursor = kafka_fetch_cursor_of(body);
     struct kafka_fetch_entry entry;
     while (kafka_fetch_cursor_next(&cursor, body, &entry)) {

@@ -45,6 +45,7 @@ static uint32_t rotate(uint32_t value, int by)
 
 static uint32_t xxh32_stripes(const uint8_t **at, const uint8_t *end)
 {
+    ASSERT_SLOW(at != NULL);
     uint32_t lanes[4] = {PRIME_1 + PRIME_2, PRIME_2, 0, 0U - PRIME_1};
     for (; end - *at >= 16; *at += 16) {
         for (int i = 0; i < 4; i++) {
@@ -85,6 +86,7 @@ struct frame {
 
 static bool read_frame_header(struct frame *frame)
 {
+    ASSERT_SLOW(frame->filled <= frame->into.bytes);
     ASSERT(frame->at <= frame->end);
     if (frame->end - frame->at < HEADER_BYTES_MIN) {
         return false;
@@ -109,6 +111,8 @@ static bool read_frame_header(struct frame *frame)
 
 static enum kafka_codec_verdict store_block(struct frame *frame, const uint8_t *from, size_t bytes)
 {
+    ASSERT_SLOW(frame->at <= frame->end);
+    ASSERT_SLOW(frame->filled <= frame->into.bytes);
     if (bytes > frame->into.bytes - frame->filled) {
         return KAFKA_CODEC_TOO_LARGE;
     }
@@ -119,6 +123,8 @@ static enum kafka_codec_verdict store_block(struct frame *frame, const uint8_t *
 
 static enum kafka_codec_verdict expand_block(struct frame *frame, const uint8_t *from, size_t bytes)
 {
+    ASSERT_SLOW(frame->at <= frame->end);
+    ASSERT_SLOW(frame->filled <= frame->into.bytes);
     ASSERT(frame->start <= frame->filled);
     size_t room = frame->into.bytes - frame->filled;
     bool is_capped = room < frame->block_bytes_max;
@@ -140,6 +146,8 @@ static enum kafka_codec_verdict expand_block(struct frame *frame, const uint8_t 
 /* Decodes one block; *is_last is set at the end mark. */
 static enum kafka_codec_verdict read_block(struct frame *frame, bool *is_last)
 {
+    ASSERT_SLOW(frame->at <= frame->end);
+    ASSERT_SLOW(frame->filled <= frame->into.bytes);
     if (frame->end - frame->at < BLOCK_SIZE_BYTES) {
         return KAFKA_CODEC_BAD;
     }
@@ -165,6 +173,8 @@ static enum kafka_codec_verdict read_block(struct frame *frame, bool *is_last)
 
 static enum kafka_codec_verdict read_content_check(struct frame *frame)
 {
+    ASSERT(frame->at <= frame->end);
+    ASSERT(frame->filled <= frame->into.bytes);
     if ((frame->flags & FLAG_CONTENT_CHECK) == 0) {
         return KAFKA_CODEC_OK;
     }
@@ -195,6 +205,8 @@ static enum kafka_codec_verdict read_frame(struct frame *frame)
 
 static bool skip_frame(struct frame *frame)
 {
+    ASSERT_SLOW(frame->at <= frame->end);
+    ASSERT_SLOW(frame->filled <= frame->into.bytes);
     ASSERT(frame->end - frame->at >= 4);
     if (frame->end - frame->at < 8) {
         return false;
@@ -209,6 +221,8 @@ static bool skip_frame(struct frame *frame)
 
 enum kafka_codec_verdict lz4_frame_decompress(struct span in, struct span_mut into, size_t *out)
 {
+    ASSERT_SLOW(out != NULL);
+    ASSERT_SLOW(in.data != NULL || in.bytes == 0);
     ASSERT(into.data != NULL);
     struct frame frame = {.at = in.data, .end = in.data + in.bytes, .into = into};
     *out = 0;
@@ -237,6 +251,7 @@ size_t lz4_frame_bytes_max(size_t in_bytes)
 /* Writes one block, stored when it does not shrink; returns its bytes, 0 when it does not fit. */
 static size_t write_block(void *state, struct span in, struct span_mut into)
 {
+    ASSERT_SLOW(in.data != NULL || in.bytes == 0);
     ASSERT(in.bytes > 0 && in.bytes <= LZ4_FRAME_BLOCK_BYTES);
     if (into.bytes < BLOCK_SIZE_BYTES + in.bytes) {
         return 0;
@@ -255,6 +270,7 @@ static size_t write_block(void *state, struct span in, struct span_mut into)
 
 size_t lz4_frame_compress(void *state, struct span in, struct span_mut into)
 {
+    ASSERT_SLOW(in.data != NULL || in.bytes == 0);
     /* Version 1, independent blocks of 64 KiB, no checksums; the last byte is the checksum of the
      * two before it. */
     static const uint8_t header[WRITE_HEADER_BYTES] = {0x04, 0x22, 0x4D, 0x18, 0x60, 0x40, 0x82};

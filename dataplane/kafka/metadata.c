@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Merges Metadata responses into the tables. A broker's index is stable for the client's life;
- * a node that comes back at another address keeps its index. */
+ * a node that comes back at another address keeps its index.
+ *
+ *     response v2..v7: [throttle i32 from v3], brokers [node i32, host, port i32, rack],
+ *                      cluster id, controller i32, topics [error i16, name, internal i8,
+ *                      partitions [error i16, index i32, leader i32, epoch i32 from v7,
+ *                      replicas, in-sync replicas, offline replicas from v5]]
+ *
+ * The numbers below are those of the invariants in metadata.h. */
 #include "dataplane/kafka/metadata.h"
 
 #include "dataplane/kafka/error_code.h"
@@ -10,8 +17,10 @@
 #define PARTITION_BYTES_MIN 18
 #define REPLICA_BYTES       4
 
+/* A linear search: a client has a handful of topics, and only answers come by name. */
 int32_t kafka_metadata_find_topic(const struct kafka_metadata *metadata, struct span name)
 {
+    ASSERT(metadata->broker_count <= metadata->brokers_max);
     ASSERT(metadata->topic_count <= metadata->topics_max);
     for (uint32_t i = 0; i < metadata->topic_count; i++) {
         const struct kafka_topic *topic = &metadata->topics[i];
@@ -22,8 +31,10 @@ int32_t kafka_metadata_find_topic(const struct kafka_metadata *metadata, struct 
     return -1;
 }
 
+/* The table of leaders belongs to the slot and is kept. */
 int32_t kafka_metadata_add_topic(struct kafka_metadata *metadata, struct span name)
 {
+    ASSERT(metadata->broker_count <= metadata->brokers_max);
     ASSERT(name.bytes > 0 && name.bytes < KAFKA_TOPIC_BYTES);
     int32_t found = kafka_metadata_find_topic(metadata, name);
     if (found >= 0 || metadata->topic_count == metadata->topics_max) {
@@ -40,9 +51,11 @@ int32_t kafka_metadata_add_topic(struct kafka_metadata *metadata, struct span na
     return (int32_t)metadata->topic_count++;
 }
 
+/* The table has entries beyond partition_count, which belong to nobody yet. */
 const struct kafka_leader *kafka_metadata_leader(const struct kafka_metadata *metadata,
                                                  uint32_t topic_index, int32_t partition)
 {
+    ASSERT(metadata->broker_count <= metadata->brokers_max);
     ASSERT(topic_index < metadata->topic_count);
     const struct kafka_topic *topic = &metadata->topics[topic_index];
     if (partition < 0 || partition >= topic->partition_count ||
@@ -52,9 +65,12 @@ const struct kafka_leader *kafka_metadata_leader(const struct kafka_metadata *me
     return &topic->leaders[partition];
 }
 
+/* Asks for the client's own topics only: a cluster may have ten thousand. */
 void kafka_metadata_write(const struct kafka_metadata *metadata, int16_t version,
                           struct kafka_writer *writer)
 {
+    ASSERT(metadata->broker_count <= metadata->brokers_max);
+    ASSERT(metadata->topic_count <= metadata->topics_max);
     ASSERT(version >= KAFKA_METADATA_VERSION_MIN && version <= KAFKA_METADATA_VERSION_MAX);
     kafka_write_i32(writer, (int32_t)metadata->topic_count);
     for (uint32_t i = 0; i < metadata->topic_count; i++) {
@@ -69,6 +85,8 @@ void kafka_metadata_write(const struct kafka_metadata *metadata, int16_t version
 
 static int32_t broker_of_node(const struct kafka_metadata *metadata, int32_t node_id)
 {
+    ASSERT(metadata->broker_count <= metadata->brokers_max);
+    ASSERT(metadata->topic_count <= metadata->topics_max);
     for (uint32_t i = 0; i < metadata->broker_count; i++) {
         if (metadata->brokers[i].node_id == node_id) {
             return (int32_t)i;
@@ -79,6 +97,7 @@ static int32_t broker_of_node(const struct kafka_metadata *metadata, int32_t nod
 
 static void set_address(struct kafka_broker *broker, struct span host, int32_t port)
 {
+    ASSERT(broker != NULL);
     ASSERT(host.bytes < KAFKA_HOST_BYTES);
     memset(broker->address.host, 0, sizeof(broker->address.host));
     memcpy(broker->address.host, host.data, host.bytes);
@@ -92,9 +111,14 @@ static bool has_address(const struct kafka_broker *broker, struct span host, int
            memcmp(broker->address.host, host.data, host.bytes) == 0;
 }
 
+/* Entries are never removed: a broker that is down comes back, and its index may stand in
+ * sources and sinks. */
 static void merge_broker(struct kafka_metadata *metadata, int32_t node_id, struct span host,
                          int32_t port, struct kafka_metadata_news *news)
 {
+    ASSERT(metadata->broker_count <= metadata->brokers_max);
+    ASSERT(metadata->topic_count <= metadata->topics_max);
+    ASSERT_SLOW(host.data != NULL || host.bytes == 0);
     if (node_id < 0 || port <= 0 || port > UINT16_MAX || host.bytes == 0 ||
         host.bytes >= KAFKA_HOST_BYTES) {
         return;
@@ -122,6 +146,9 @@ static void merge_broker(struct kafka_metadata *metadata, int32_t node_id, struc
 static void read_brokers(struct kafka_metadata *metadata, struct kafka_reader *reader,
                          struct kafka_metadata_news *news)
 {
+    ASSERT(metadata->broker_count <= metadata->brokers_max);
+    ASSERT(metadata->topic_count <= metadata->topics_max);
+    ASSERT(reader->at <= reader->bytes);
     uint32_t count = kafka_read_array(reader, BROKER_BYTES_MIN);
     for (uint32_t i = 0; i < count; i++) {
         int32_t node_id = kafka_read_i32(reader);
@@ -143,8 +170,10 @@ struct partition_entry {
     int32_t epoch;
 };
 
+/* The lengths are outside input; read_array has checked them against the bytes left. */
 static void skip_nodes(struct kafka_reader *reader)
 {
+    ASSERT(reader->at <= reader->bytes);
     uint32_t count = kafka_read_array(reader, REPLICA_BYTES);
     (void)kafka_read_raw(reader, (size_t)count * REPLICA_BYTES);
 }
@@ -152,6 +181,8 @@ static void skip_nodes(struct kafka_reader *reader)
 static bool read_partition(struct kafka_reader *reader, int16_t version,
                            struct partition_entry *out)
 {
+    ASSERT(reader->at <= reader->bytes);
+    ASSERT(out != NULL);
     out->error_code = kafka_read_i16(reader);
     out->index = kafka_read_i32(reader);
     out->leader = kafka_read_i32(reader);
@@ -175,9 +206,14 @@ static bool epoch_is_acceptable(struct kafka_leader *leader, int32_t epoch)
     return false;
 }
 
+/* A leader that is not among the brokers of the same answer cannot be dialled: keep the old one
+ * and ask again. */
 static void merge_leader(struct kafka_metadata *metadata, struct kafka_topic *topic,
                          const struct partition_entry *entry, struct kafka_metadata_news *news)
 {
+    ASSERT(metadata->broker_count <= metadata->brokers_max);
+    ASSERT(metadata->topic_count <= metadata->topics_max);
+    ASSERT(entry != NULL);
     if (entry->index < 0 || (uint32_t)entry->index >= metadata->topic_partitions_max) {
         return;
     }
@@ -207,9 +243,13 @@ static void merge_leader(struct kafka_metadata *metadata, struct kafka_topic *to
     leader->epoch = entry->epoch >= 0 ? entry->epoch : leader->epoch;
 }
 
+/* One event until the topic is well again. */
 static void report_topic(const struct kafka_metadata *metadata, struct kafka_topic *topic,
                          int16_t code, struct kafka_metadata_news *news)
 {
+    ASSERT(metadata->broker_count <= metadata->brokers_max);
+    ASSERT(metadata->topic_count <= metadata->topics_max);
+    ASSERT(topic != NULL);
     if (topic->is_reported) {
         return;
     }
@@ -229,6 +269,9 @@ static void report_topic(const struct kafka_metadata *metadata, struct kafka_top
 static void note_topic_error(const struct kafka_metadata *metadata, struct kafka_topic *topic,
                              int16_t code, struct kafka_metadata_news *news)
 {
+    ASSERT(metadata->broker_count <= metadata->brokers_max);
+    ASSERT(metadata->topic_count <= metadata->topics_max);
+    ASSERT(topic != NULL);
     news->is_incomplete = true;
     topic->error_code = code;
     if (code != KAFKA_ERROR_UNKNOWN_TOPIC_OR_PARTITION && code != KAFKA_ERROR_INVALID_TOPIC &&
@@ -242,9 +285,13 @@ static void note_topic_error(const struct kafka_metadata *metadata, struct kafka
     }
 }
 
+/* Topics only grow; a smaller count is an answer of a broker that lags behind. */
 static void note_partition_count(struct kafka_metadata *metadata, struct kafka_topic *topic,
                                  uint32_t count, struct kafka_metadata_news *news)
 {
+    ASSERT(metadata->broker_count <= metadata->brokers_max);
+    ASSERT(metadata->topic_count <= metadata->topics_max);
+    ASSERT(topic != NULL);
     if (count > metadata->topic_partitions_max) {
         count = metadata->topic_partitions_max;
     }
@@ -266,6 +313,8 @@ static void note_partition_count(struct kafka_metadata *metadata, struct kafka_t
 static void merge_topic(struct kafka_metadata *metadata, struct kafka_topic *topic, int16_t code,
                         uint32_t partition_count, struct kafka_metadata_news *news)
 {
+    ASSERT(metadata->broker_count <= metadata->brokers_max);
+    ASSERT(metadata->topic_count <= metadata->topics_max);
     if (code != 0) {
         note_topic_error(metadata, topic, code, news);
         return;
@@ -277,9 +326,13 @@ static void merge_topic(struct kafka_metadata *metadata, struct kafka_topic *top
     note_partition_count(metadata, topic, partition_count, news);
 }
 
+/* A topic that was not asked for is read over: its bytes must be consumed all the same. */
 static bool read_topic(struct kafka_metadata *metadata, int16_t version,
                        struct kafka_reader *reader, struct kafka_metadata_news *news)
 {
+    ASSERT(metadata->broker_count <= metadata->brokers_max);
+    ASSERT(metadata->topic_count <= metadata->topics_max);
+    ASSERT(reader->at <= reader->bytes);
     int16_t code = kafka_read_i16(reader);
     struct span name = kafka_read_string(reader);
     (void)kafka_read_i8(reader); /* is internal */
@@ -307,6 +360,7 @@ static bool read_topic(struct kafka_metadata *metadata, int16_t version,
 int kafka_metadata_read(struct kafka_metadata *metadata, int16_t version, struct span body,
                         struct kafka_metadata_news *news)
 {
+    ASSERT(metadata->broker_count <= metadata->brokers_max);
     ASSERT(version >= KAFKA_METADATA_VERSION_MIN && version <= KAFKA_METADATA_VERSION_MAX);
     ASSERT(news->events != NULL);
     struct kafka_reader reader = kafka_reader_of(body);

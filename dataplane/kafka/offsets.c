@@ -13,8 +13,10 @@
 #define TOPIC_BYTES_MIN      6
 #define PARTITION_BYTES      22
 
+/* Negative timestamps are markers of the protocol, not times. */
 static int64_t wanted_timestamp(const struct kafka_source *source)
 {
+    ASSERT(source != NULL);
     const struct kafka_assignment *assignment = &source->assignment;
     ASSERT(source->query != KAFKA_QUERY_NONE);
     if (source->query == KAFKA_QUERY_START && assignment->start == KAFKA_START_EARLIEST) {
@@ -32,16 +34,21 @@ static int64_t wanted_timestamp(const struct kafka_source *source)
     return TIMESTAMP_LATEST;
 }
 
+/* Asked twice for one request, when it is counted and when it is written; nothing may change in
+ * between. */
 static bool is_due(const struct kafka_fetch *fetch, const struct kafka_source *source,
                    uint32_t broker, uint64_t now_ns)
 {
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     return source->state == KAFKA_SOURCE_STARTING && source->query != KAFKA_QUERY_NONE &&
            source->query_on == KAFKA_NO_CONNECTION && source->retry_at_ns <= now_ns &&
            kafka_fetch_leader(fetch, source) == (int32_t)broker;
 }
 
+/* topic_want is scratch that Fetch and ListOffsets share: each send fills it anew. */
 static uint32_t count_due(struct kafka_fetch *fetch, uint32_t broker, uint64_t now_ns)
 {
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     uint32_t total = 0;
     memset(fetch->topic_want, 0, fetch->core->metadata.topic_count * sizeof(uint32_t));
     for (uint32_t i = 0; i < fetch->source_end; i++) {
@@ -56,6 +63,8 @@ static uint32_t count_due(struct kafka_fetch *fetch, uint32_t broker, uint64_t n
 static void write_topic(const struct kafka_fetch *fetch, uint32_t topic, uint32_t broker,
                         uint64_t now_ns, struct kafka_writer *writer)
 {
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
+    ASSERT(writer->at <= writer->capacity);
     const struct kafka_topic *entry = &fetch->core->metadata.topics[topic];
     kafka_write_string(
         writer, (struct span){.data = (const uint8_t *)entry->name, .bytes = entry->name_bytes});
@@ -72,6 +81,7 @@ static void write_topic(const struct kafka_fetch *fetch, uint32_t topic, uint32_
 static bool submit(struct kafka_fetch *fetch, struct kafka_connection *connection, uint32_t broker,
                    uint64_t now_ns)
 {
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     const struct kafka_config *config = &fetch->core->config;
     uint32_t topic_count = fetch->core->metadata.topic_count;
     uint32_t wanted = 0;
@@ -93,8 +103,11 @@ static bool submit(struct kafka_fetch *fetch, struct kafka_connection *connectio
                                    config->request_timeout_ms, now_ns);
 }
 
+/* query_token ties an answer to the question: after a seek an older answer for the same
+ * partition may still come. */
 static uint32_t send_query(struct kafka_fetch *fetch, uint32_t broker, uint64_t now_ns)
 {
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     struct kafka_connection *connection =
         kafka_core_ready(fetch->core, broker, KAFKA_ROLE_CONTROL, now_ns);
     if (connection == NULL) {
@@ -117,8 +130,10 @@ static uint32_t send_query(struct kafka_fetch *fetch, uint32_t broker, uint64_t 
     return 1;
 }
 
+/* The usual case by far: every source reads, and no broker needs to be looked at. */
 static bool any_query(const struct kafka_fetch *fetch)
 {
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     for (uint32_t i = 0; i < fetch->source_end; i++) {
         if (fetch->sources[i].state == KAFKA_SOURCE_STARTING) {
             return true;
@@ -129,6 +144,7 @@ static bool any_query(const struct kafka_fetch *fetch)
 
 uint32_t kafka_fetch_send_queries(struct kafka_fetch *fetch, uint64_t now_ns)
 {
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     if (!any_query(fetch)) {
         return 0;
     }
@@ -142,8 +158,10 @@ uint32_t kafka_fetch_send_queries(struct kafka_fetch *fetch, uint64_t now_ns)
     return work;
 }
 
+/* The end may lie at or below the start, then the source ends at once. */
 static void start_reading(struct kafka_fetch *fetch, uint32_t source_index)
 {
+    ASSERT(source_index < fetch->source_end);
     struct kafka_source *source = kafka_fetch_source(fetch, source_index);
     ASSERT(source->position >= 0);
     source->query = KAFKA_QUERY_NONE;
@@ -154,6 +172,8 @@ static void start_reading(struct kafka_fetch *fetch, uint32_t source_index)
 
 static void take_start(struct kafka_fetch *fetch, uint32_t source_index, int64_t offset)
 {
+    ASSERT(source_index < fetch->source_end);
+    ASSERT(fetch->core != NULL);
     struct kafka_source *source = kafka_fetch_source(fetch, source_index);
     source->position = offset;
     source->query = kafka_fetch_end_query(source);
@@ -162,8 +182,10 @@ static void take_start(struct kafka_fetch *fetch, uint32_t source_index, int64_t
     }
 }
 
+/* A jump loses records or repeats them; it is an event and a counter, never silent. */
 static void take_reset(struct kafka_fetch *fetch, uint32_t source_index, int64_t offset)
 {
+    ASSERT(fetch != NULL);
     struct kafka_source *source = kafka_fetch_source(fetch, source_index);
     struct kafka_event event = kafka_fetch_event(fetch, source_index, KAFKA_EVENT_OFFSET_RESET, 0);
     kafka_events_push(&fetch->core->events, &event,
@@ -175,8 +197,12 @@ static void take_reset(struct kafka_fetch *fetch, uint32_t source_index, int64_t
     start_reading(fetch, source_index);
 }
 
+/* -1 means that no record is as young as the timestamp: then the start, or the end, is the log's
+ * end. */
 static void take_offset(struct kafka_fetch *fetch, uint32_t source_index, int64_t offset)
 {
+    ASSERT(source_index < fetch->source_end);
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     struct kafka_source *source = kafka_fetch_source(fetch, source_index);
     if (offset < 0 && source->query == KAFKA_QUERY_START) {
         source->query = KAFKA_QUERY_START_LATEST;
@@ -204,6 +230,7 @@ static void take_offset(struct kafka_fetch *fetch, uint32_t source_index, int64_
 static bool is_asked(const struct kafka_fetch *fetch, const struct kafka_source *source,
                      uint32_t connection_index)
 {
+    ASSERT(connection_index < fetch->core->config.brokers_max * KAFKA_ROLE_COUNT);
     return source->query_on == connection_index &&
            source->query_token == fetch->core->connections[connection_index].held.token;
 }
@@ -211,6 +238,8 @@ static bool is_asked(const struct kafka_fetch *fetch, const struct kafka_source 
 static void take_partition(struct kafka_fetch *fetch, uint32_t connection_index, struct span topic,
                            struct kafka_reader *reader)
 {
+    ASSERT(connection_index < fetch->core->config.brokers_max * KAFKA_ROLE_COUNT);
+    ASSERT(fetch->core != NULL);
     int32_t partition = kafka_read_i32(reader);
     int16_t code = kafka_read_i16(reader);
     (void)kafka_read_i64(reader); /* timestamp */
@@ -231,6 +260,8 @@ static void take_partition(struct kafka_fetch *fetch, uint32_t connection_index,
 
 static bool take_topics(struct kafka_fetch *fetch, uint32_t connection_index, struct span body)
 {
+    ASSERT(connection_index < fetch->core->config.brokers_max * KAFKA_ROLE_COUNT);
+    ASSERT(fetch->source_end <= fetch->core->config.sources_max);
     struct kafka_reader reader = kafka_reader_of(body);
     int32_t throttle_ms = kafka_read_i32(&reader);
     uint32_t topic_count = kafka_read_array(&reader, TOPIC_BYTES_MIN);
@@ -248,6 +279,8 @@ static bool take_topics(struct kafka_fetch *fetch, uint32_t connection_index, st
 
 bool kafka_fetch_take_offsets(struct kafka_fetch *fetch, uint32_t connection_index, uint64_t now_ns)
 {
+    ASSERT(connection_index < fetch->core->config.brokers_max * KAFKA_ROLE_COUNT);
+    ASSERT(fetch->core != NULL);
     struct kafka_connection *connection = &fetch->core->connections[connection_index];
     ASSERT(connection->held.api == KAFKA_API_LIST_OFFSETS);
     fetch->now_ns = now_ns;

@@ -2,7 +2,17 @@
 /* Sinks, buffers, appending, and building Produce requests.
  *
  *   request v7:  transactional id null, acks i16 = -1, timeout i32,
- *                [topic: name, [partition i32, records bytes]] */
+ *                [topic: name, [partition i32, records bytes]]
+ *
+ * A sink's queue, oldest batch on the left; sequences grow to the right without a gap (invariant
+ * 3):
+ *
+ *     head -> [acked][in flight][in flight][sealed][open] <- tail
+ *             released once all   at most KAFKA_DUPLICATE_WINDOW deep, one connection
+ *             before it are
+ *
+ * An open batch is sealed when it is full or when the connection could take it: under load
+ * batches fill, when idle each record goes out at once. There is no linger. */
 #include "dataplane/kafka/produce.h"
 
 #include "dataplane/kafka/error_code.h"
@@ -10,9 +20,12 @@
 #define ACKS_ALL        (-1)
 #define PARTITION_BYTES 8
 
+/* As kafka_fetch_layout: measures with produce NULL. Large buffers hold one record above the
+ * ordinary batch size each; there are few. */
 void kafka_produce_layout(struct kafka_produce *produce, const struct kafka_config *config,
                           struct kafka_arena *arena)
 {
+    ASSERT(config != NULL);
     size_t pairs = (size_t)config->topics_max * config->topic_partitions_max;
     uint32_t total = config->produce_buffers + config->produce_large_buffers;
     size_t large = (size_t)config->produce_record_bytes_max + KAFKA_BATCH_HEADER_BYTES;
@@ -43,8 +56,10 @@ void kafka_produce_layout(struct kafka_produce *produce, const struct kafka_conf
     produce->scratch = (struct span_mut){.data = scratch, .bytes = large};
 }
 
+/* A free list is a stack, so that the buffer used last, still in the cache, is taken first. */
 static void put_free(struct kafka_produce *produce, uint32_t index)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     struct kafka_out_batch *batch = &produce->batches[index];
     uint32_t *head = batch->is_large ? &produce->free_large : &produce->free_small;
     batch->state = KAFKA_OUT_FREE;
@@ -54,6 +69,8 @@ static void put_free(struct kafka_produce *produce, uint32_t index)
 
 void kafka_produce_init(struct kafka_produce *produce, struct kafka_core *core)
 {
+    ASSERT(produce != NULL);
+    ASSERT(core != NULL);
     ASSERT(produce->sinks != NULL);
     produce->core = core;
     produce->free_small = KAFKA_NO_BATCH;
@@ -72,6 +89,7 @@ void kafka_produce_init(struct kafka_produce *produce, struct kafka_core *core)
 
 uint32_t kafka_produce_acquire(struct kafka_produce *produce, bool is_large)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     uint32_t *head = is_large ? &produce->free_large : &produce->free_small;
     uint32_t index = *head;
     if (index == KAFKA_NO_BATCH) {
@@ -88,9 +106,12 @@ uint32_t kafka_produce_acquire(struct kafka_produce *produce, bool is_large)
     return index;
 }
 
+/* Sinks are never closed: a job writes the same partitions for its life. */
 bool kafka_produce_sink(struct kafka_produce *produce, uint32_t topic_index, int32_t partition,
                         uint32_t *out)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
+    ASSERT(out != NULL);
     const struct kafka_config *config = &produce->core->config;
     ASSERT(topic_index < produce->core->metadata.topic_count);
     if (partition < 0 || (uint32_t)partition >= config->topic_partitions_max) {
@@ -119,6 +140,8 @@ bool kafka_produce_sink(struct kafka_produce *produce, uint32_t topic_index, int
 
 static struct kafka_out_batch *open_batch(struct kafka_produce *produce, struct kafka_sink *sink)
 {
+    ASSERT(produce != NULL);
+    ASSERT(sink != NULL);
     if (sink->tail == KAFKA_NO_BATCH) {
         return NULL;
     }
@@ -126,9 +149,14 @@ static struct kafka_out_batch *open_batch(struct kafka_produce *produce, struct 
     return tail->state == KAFKA_OUT_OPEN ? tail : NULL;
 }
 
+/* The last ordinary buffer is kept back for splitting a refused batch (invariant 6): without it
+ * a full client could never get rid of the batch that blocks it. */
 static struct kafka_out_batch *start_batch(struct kafka_produce *produce, struct kafka_sink *sink,
                                            size_t record_bytes)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
+    ASSERT(produce->flight_count <= produce->batch_total);
+    ASSERT(sink->in_flight_count <= sink->batch_count);
     size_t small = produce->core->config.produce_batch_bytes - KAFKA_BATCH_HEADER_BYTES;
     if (sink->batch_count >= KAFKA_SINK_BATCHES_MAX) {
         return NULL;
@@ -153,9 +181,11 @@ static struct kafka_out_batch *start_batch(struct kafka_produce *produce, struct
     return &produce->batches[index];
 }
 
-/* Finishes and numbers the open batch at the tail. */
+/* Finishes and numbers the open batch at the tail. Only now does the batch get a sequence.
+ * Numbering at append would have to be undone whenever an epoch starts anew. */
 static void seal(struct kafka_produce *produce, struct kafka_sink *sink)
 {
+    ASSERT(produce->core != NULL);
     struct kafka_out_batch *batch = &produce->batches[sink->tail];
     ASSERT(batch->state == KAFKA_OUT_OPEN);
     ASSERT(batch->builder.record_count > 0);
@@ -172,9 +202,12 @@ static void seal(struct kafka_produce *produce, struct kafka_sink *sink)
     batch->state = KAFKA_OUT_SEALED;
 }
 
+/* Nothing is sent here. A full batch cannot be sealed before the producer has its id, so until
+ * then FULL pushes back on the pipeline. */
 enum kafka_append kafka_produce_append(struct kafka_produce *produce, uint32_t sink_index,
                                        const struct kafka_produce_record *record)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     ASSERT(sink_index < produce->sink_count);
     struct kafka_sink *sink = &produce->sinks[sink_index];
     struct kafka_build_record build = {
@@ -216,8 +249,10 @@ enum kafka_append kafka_produce_append(struct kafka_produce *produce, uint32_t s
     return KAFKA_APPEND_OK;
 }
 
+/* Only the header is rewritten, and its checksum: records do not know their sequence. */
 void kafka_produce_renumber(struct kafka_produce *produce, struct kafka_sink *sink, int32_t first)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     ASSERT(sink->in_flight_count == 0);
     uint32_t sequence = (uint32_t)first;
     for (uint32_t i = sink->head; i != KAFKA_NO_BATCH; i = produce->batches[i].next) {
@@ -242,6 +277,7 @@ void kafka_produce_renumber(struct kafka_produce *produce, struct kafka_sink *si
 /* The oldest batch that is to go out: the first that is neither in flight nor acknowledged. */
 static uint32_t next_unsent(const struct kafka_produce *produce, const struct kafka_sink *sink)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     uint32_t index = sink->head;
     while (index != KAFKA_NO_BATCH &&
            (produce->batches[index].is_in_flight || produce->batches[index].is_acked)) {
@@ -250,9 +286,12 @@ static uint32_t next_unsent(const struct kafka_produce *produce, const struct ka
     return index;
 }
 
+/* A broker remembers the last five batches of a producer and partition; a batch sent beyond that
+ * window could be appended twice without notice. */
 static uint32_t depth_of(const struct kafka_produce *produce, const struct kafka_sink *sink,
                          uint32_t index)
 {
+    ASSERT(produce->core != NULL);
     uint32_t depth = 0;
     for (uint32_t i = sink->head; i != index; i = produce->batches[i].next) {
         ASSERT(i != KAFKA_NO_BATCH);
@@ -261,9 +300,13 @@ static uint32_t depth_of(const struct kafka_produce *produce, const struct kafka
     return depth;
 }
 
-/* Ends a recovery once everything is home; false while that is not possible. */
+/* Ends a recovery once everything is home; false while that is not possible. All that was in
+ * flight behind a failure must be home first: a resend that overtakes one of them would be out
+ * of sequence for certain. */
 static bool finish_recovery(struct kafka_produce *produce, struct kafka_sink *sink)
 {
+    ASSERT(sink->in_flight_count <= sink->batch_count);
+    ASSERT(sink->acked_count + sink->lost_count <= sink->appended_count);
     if (sink->in_flight_count > 0) {
         return false;
     }
@@ -279,10 +322,15 @@ static bool finish_recovery(struct kafka_produce *produce, struct kafka_sink *si
     return true;
 }
 
-/* Picks the batch of a sink that may join a request on this connection now. */
+/* Picks the batch of a sink that may join a request on this connection now. One connection at a
+ * time may carry a partition, since two have no order between them. Until the first
+ * acknowledgement of an epoch only one batch is in flight: a broker that does not know the
+ * producer takes any first sequence, so a second batch that arrived first would be believed. */
 static uint32_t choose(struct kafka_produce *produce, struct kafka_sink *sink,
                        uint32_t connection_index)
 {
+    ASSERT(connection_index < produce->core->config.brokers_max * KAFKA_ROLE_COUNT);
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     if (sink->head == KAFKA_NO_BATCH || sink->is_failed || sink->retry_at_ns > produce->now_ns) {
         return KAFKA_NO_BATCH;
     }
@@ -307,9 +355,14 @@ static uint32_t choose(struct kafka_produce *produce, struct kafka_sink *sink,
     return index;
 }
 
-/* Chooses batches for one request; returns how many topics they are of. */
+/* Chooses batches for one request; returns how many topics they are of. Starts behind the sink
+ * that was last in the request before, so that a request limit does not starve the sinks at the
+ * end of the table. */
 static uint32_t choose_all(struct kafka_produce *produce, uint32_t connection_index)
 {
+    ASSERT(connection_index < produce->core->config.brokers_max * KAFKA_ROLE_COUNT);
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
+    ASSERT(produce->flight_count <= produce->batch_total);
     size_t bytes = 0;
     uint32_t topics = 0;
     memset(produce->topic_want, 0, produce->core->metadata.topic_count * sizeof(uint32_t));
@@ -335,9 +388,13 @@ static uint32_t choose_all(struct kafka_produce *produce, uint32_t connection_in
     return topics;
 }
 
+/* Batches are spliced, not copied: the connection's segments point into the sealed buffers,
+ * which stay until they are acknowledged. */
 static bool write_topic(struct kafka_produce *produce, struct kafka_connection *connection,
                         uint32_t topic, struct kafka_writer *writer)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
+    ASSERT(produce->flight_count <= produce->batch_total);
     const struct kafka_topic *entry = &produce->core->metadata.topics[topic];
     kafka_write_string(
         writer, (struct span){.data = (const uint8_t *)entry->name, .bytes = entry->name_bytes});
@@ -359,9 +416,12 @@ static bool write_topic(struct kafka_produce *produce, struct kafka_connection *
     return true;
 }
 
+/* From here until an answer the batch may be in the log (is_uncertain). What it was before is
+ * kept, for answers that prove that nothing was appended. */
 static void mark_in_flight(struct kafka_produce *produce, struct kafka_sink *sink,
                            uint32_t connection_index)
 {
+    ASSERT(connection_index < produce->core->config.brokers_max * KAFKA_ROLE_COUNT);
     struct kafka_out_batch *batch = &produce->batches[sink->chosen];
     ASSERT(!batch->is_in_flight && !batch->is_acked);
     ASSERT(batch->state == KAFKA_OUT_SEALED);
@@ -376,6 +436,7 @@ static void mark_in_flight(struct kafka_produce *produce, struct kafka_sink *sin
     produce->unsent_count--;
     produce->core->counters.batches_sent++;
     produce->core->counters.batches_resent += batch->was_sent;
+    /* The ledger counts the first hand-over only; resends say nothing about latency. */
     if (!batch->was_sent) {
         sink->handed_ns = produce->now_ns;
         sink->handed_count += (uint64_t)batch->builder.record_count;
@@ -407,6 +468,8 @@ uint64_t kafka_produce_departed(const struct kafka_produce *produce, const struc
 static bool write_request(struct kafka_produce *produce, struct kafka_connection *connection,
                           uint32_t topics)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
+    ASSERT(produce->flight_count <= produce->batch_total);
     uint32_t timeout_ms = produce->core->config.request_timeout_ms;
     struct kafka_writer writer =
         kafka_connection_begin(connection, KAFKA_API_PRODUCE, KAFKA_PRODUCE_VERSION);
@@ -426,6 +489,8 @@ static bool write_request(struct kafka_produce *produce, struct kafka_connection
 
 static uint32_t send_to(struct kafka_produce *produce, struct kafka_connection *connection)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
+    ASSERT(produce->flight_count <= produce->batch_total);
     uint32_t connection_index = kafka_core_index(produce->core, connection);
     uint32_t topics = choose_all(produce, connection_index);
     if (topics == 0) {
@@ -450,6 +515,8 @@ static uint32_t send_to(struct kafka_produce *produce, struct kafka_connection *
 /* Tells whether a sink that a broker leads has something to send; dialling is worth it then. */
 static bool has_work(const struct kafka_produce *produce, uint32_t broker)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
+    ASSERT(produce->flight_count <= produce->batch_total);
     for (uint32_t i = 0; i < produce->sink_count; i++) {
         const struct kafka_sink *sink = &produce->sinks[i];
         if (sink->head == KAFKA_NO_BATCH || sink->is_failed) {
@@ -467,6 +534,7 @@ static bool has_work(const struct kafka_produce *produce, uint32_t broker)
 /* News of a leader ends the back-off: that is what it waited for. */
 static void follow_leaders(struct kafka_produce *produce)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     if (produce->metadata_seen == produce->core->metadata.change_count) {
         return;
     }
@@ -528,8 +596,12 @@ static bool is_sound(const struct kafka_produce *produce)
     return pending == produce->pending_count;
 }
 
+/* unsent_count is what ends the loop in the idle turn: no sink is looked at while all batches
+ * are under way. */
 uint32_t kafka_produce_poll(struct kafka_produce *produce, uint64_t now_ns)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
+    ASSERT(produce->flight_count <= produce->batch_total);
     ASSERT_SLOW(is_sound(produce));
     struct kafka_core *core = produce->core;
     produce->now_ns = now_ns;

@@ -4,7 +4,16 @@
  * A code falls into one of five classes: done (0, and 46: a duplicate from long ago), again (the
  * same bytes later), refused (the batch is split until the guilty records stand alone and are
  * dropped), sequence (45, 59, 47: expected while something before it is missing, else the epoch is
- * bumped), and final (the sink fails). */
+ * bumped), and final (the sink fails).
+ *
+ *     code -> classify -> DONE            release from the head of the queue
+ *                         AGAIN           back-off, same bytes, same sequence
+ *                         AGAIN_CLEAN     the same, and it is sure not to be in the log
+ *                         REFUSED         halve until the guilty record is alone, drop it
+ *                         SEQUENCE        wait for older ones, else bump the epoch (KIP-360)
+ *                         FINAL           the sink fails, its records count as lost
+ *
+ * The numbers below are those of the invariants in produce.h. */
 #include "dataplane/kafka/error_code.h"
 #include "dataplane/kafka/produce.h"
 
@@ -17,6 +26,7 @@ static struct kafka_event event_of(const struct kafka_produce *produce,
                                    const struct kafka_sink *sink, enum kafka_event_code code,
                                    int16_t error_code)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     return (struct kafka_event){.code = code,
                                 .topic_index = (int32_t)sink->topic_index,
                                 .partition = sink->partition,
@@ -26,9 +36,12 @@ static struct kafka_event event_of(const struct kafka_produce *produce,
 
 static const char *topic_name(const struct kafka_produce *produce, const struct kafka_sink *sink)
 {
+    ASSERT(produce->core != NULL);
     return produce->core->metadata.topics[sink->topic_index].name;
 }
 
+/* A batch comes home, whatever was said about it. It counts as unsent until its fate is decided
+ * by the caller. */
 void kafka_produce_land(struct kafka_produce *produce, struct kafka_sink *sink,
                         struct kafka_out_batch *batch)
 {
@@ -40,9 +53,12 @@ void kafka_produce_land(struct kafka_produce *produce, struct kafka_sink *sink,
     produce->unsent_count++;
 }
 
+/* pending, acked and lost always add up to what was appended; kafka_produce_poll checks that in
+ * slow builds. */
 static void count_lost(struct kafka_produce *produce, struct kafka_sink *sink,
                        const struct kafka_out_batch *batch)
 {
+    ASSERT(produce->core != NULL);
     uint32_t records = (uint32_t)batch->builder.record_count;
     ASSERT(produce->pending_count >= records);
     sink->lost_count += records;
@@ -53,6 +69,7 @@ static void count_lost(struct kafka_produce *produce, struct kafka_sink *sink,
 
 static void put_free(struct kafka_produce *produce, uint32_t index)
 {
+    ASSERT(produce->core != NULL);
     struct kafka_out_batch *batch = &produce->batches[index];
     ASSERT(!batch->is_in_flight);
     uint32_t *head = batch->is_large ? &produce->free_large : &produce->free_small;
@@ -61,8 +78,11 @@ static void put_free(struct kafka_produce *produce, uint32_t index)
     *head = index;
 }
 
+/* Only from the head: an acknowledged batch behind one that is not stays, since the older one
+ * may yet be split and renumber what follows. */
 void kafka_produce_release(struct kafka_produce *produce, struct kafka_sink *sink)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     while (sink->head != KAFKA_NO_BATCH) {
         uint32_t index = sink->head;
         struct kafka_out_batch *batch = &produce->batches[index];
@@ -80,8 +100,11 @@ void kafka_produce_release(struct kafka_produce *produce, struct kafka_sink *sin
     ASSERT(sink->batch_count == 0);
 }
 
+/* Batches in flight stay until they land; the buffers are read by the connection until then. */
 void kafka_produce_fail(struct kafka_produce *produce, struct kafka_sink *sink, int16_t code)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
+    ASSERT(produce->flight_count <= produce->batch_total);
     if (sink->is_failed) {
         return;
     }
@@ -161,6 +184,7 @@ static void look_for_repeat(struct kafka_produce *produce, struct kafka_sink *si
 static void acknowledge(struct kafka_produce *produce, struct kafka_sink *sink,
                         struct kafka_out_batch *batch, int64_t base_offset)
 {
+    ASSERT(produce->core != NULL);
     uint32_t records = (uint32_t)batch->builder.record_count;
     ASSERT(produce->pending_count >= records);
     ASSERT(produce->unsent_count > 0);
@@ -180,10 +204,12 @@ static void acknowledge(struct kafka_produce *produce, struct kafka_sink *sink,
     kafka_produce_release(produce, sink);
 }
 
-/* Tells whether something older than a batch is still without an answer or to be sent again. */
+/* Tells whether something older than a batch is still without an answer or to be sent again.
+ * Tells a gap that this client explains from one that it cannot. */
 static bool has_older(const struct kafka_produce *produce, const struct kafka_sink *sink,
                       const struct kafka_out_batch *batch)
 {
+    ASSERT(produce->core != NULL);
     for (uint32_t i = sink->head; i != KAFKA_NO_BATCH; i = produce->batches[i].next) {
         if (&produce->batches[i] == batch) {
             return false;
@@ -197,6 +223,7 @@ static bool has_older(const struct kafka_produce *produce, const struct kafka_si
 
 static void recover(struct kafka_produce *produce, struct kafka_sink *sink, int16_t code)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     if (!sink->is_recovering) { /* what was in flight behind a failure fails with it: once */
         sink->fail_count++;
         sink->retry_at_ns = kafka_core_retry_at(produce->core, sink->fail_count, produce->now_ns);
@@ -210,6 +237,7 @@ static void recover(struct kafka_produce *produce, struct kafka_sink *sink, int1
 /* A gap that no batch of ours explains: KIP-360 starts the sequences anew under a higher epoch. */
 static void want_epoch(struct kafka_produce *produce, int16_t code)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     if (produce->state == KAFKA_PRODUCER_READY) {
         produce->state = KAFKA_PRODUCER_BUMP;
     }
@@ -220,9 +248,13 @@ static void want_epoch(struct kafka_produce *produce, int16_t code)
     }
 }
 
+/* Behind a failed batch, everything in flight is out of sequence: that is expected, and the
+ * resend puts it right. With nothing older the broker has lost our state (retention of producer
+ * ids) or somebody else uses our id. */
 static void answer_sequence(struct kafka_produce *produce, struct kafka_sink *sink,
                             struct kafka_out_batch *batch, int16_t code)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     batch->is_uncertain = batch->was_uncertain;
     bool is_expected = has_older(produce, sink, batch);
     recover(produce, sink, code);
@@ -241,6 +273,8 @@ enum answer {
     ANSWER_FINAL,
 };
 
+/* A code that is not listed may have been given before or after the append: it is retried under
+ * the same sequence, and the broker finds the duplicate. */
 static enum answer classify(int16_t code)
 {
     switch (code) {
@@ -280,9 +314,13 @@ static enum answer classify(int16_t code)
     }
 }
 
+/* The batch lands before anything is decided, so that each branch sees counts without it. */
 void kafka_produce_answer(struct kafka_produce *produce, struct kafka_sink *sink,
                           uint32_t batch_index, int16_t code, int64_t base_offset)
 {
+    ASSERT(batch_index < produce->batch_total);
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
+    ASSERT(produce->flight_count <= produce->batch_total);
     struct kafka_out_batch *batch = &produce->batches[batch_index];
     enum answer answer = classify(code);
     kafka_produce_land(produce, sink, batch);
@@ -318,6 +356,7 @@ void kafka_produce_answer(struct kafka_produce *produce, struct kafka_sink *sink
 static uint32_t find_batch(const struct kafka_produce *produce, const struct kafka_sink *sink,
                            uint64_t token)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     for (uint32_t i = sink->head; i != KAFKA_NO_BATCH; i = produce->batches[i].next) {
         if (produce->batches[i].is_in_flight && produce->batches[i].token == token) {
             return i;
@@ -329,6 +368,7 @@ static uint32_t find_batch(const struct kafka_produce *produce, const struct kaf
 static struct kafka_sink *find_sink(const struct kafka_produce *produce, struct span topic,
                                     int32_t partition)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     uint32_t width = produce->core->config.topic_partitions_max;
     int32_t topic_index = kafka_metadata_find_topic(&produce->core->metadata, topic);
     if (topic_index < 0 || partition < 0 || (uint32_t)partition >= width) {
@@ -338,9 +378,13 @@ static struct kafka_sink *find_sink(const struct kafka_produce *produce, struct 
     return index < 0 ? NULL : &produce->sinks[index];
 }
 
+/* The sink and the batch are looked up from what the broker wrote, never trusted: an answer for
+ * a batch that the request did not carry is dropped. */
 static void take_partition(struct kafka_produce *produce, uint64_t token, struct span topic,
                            struct kafka_reader *reader)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
+    ASSERT(produce->flight_count <= produce->batch_total);
     int32_t partition = kafka_read_i32(reader);
     int16_t code = kafka_read_i16(reader);
     int64_t base_offset = kafka_read_i64(reader);
@@ -357,6 +401,8 @@ static void take_partition(struct kafka_produce *produce, uint64_t token, struct
  * start i64]], throttle i32 */
 static bool take_topics(struct kafka_produce *produce, struct kafka_connection *connection)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
+    ASSERT(produce->flight_count <= produce->batch_total);
     struct kafka_reader reader = kafka_reader_of(kafka_connection_body(connection));
     uint32_t topic_count = kafka_read_array(&reader, TOPIC_BYTES_MIN);
     for (uint32_t i = 0; i < topic_count && !reader.bad; i++) {
@@ -373,6 +419,8 @@ static bool take_topics(struct kafka_produce *produce, struct kafka_connection *
 
 bool kafka_produce_take(struct kafka_produce *produce, uint32_t connection_index, uint64_t now_ns)
 {
+    ASSERT(connection_index < produce->core->config.brokers_max * KAFKA_ROLE_COUNT);
+    ASSERT(produce->core != NULL);
     struct kafka_connection *connection = &produce->core->connections[connection_index];
     ASSERT(connection->held.api == KAFKA_API_PRODUCE);
     produce->now_ns = now_ns;
@@ -393,8 +441,13 @@ bool kafka_produce_take(struct kafka_produce *produce, uint32_t connection_index
     return true;
 }
 
+/* A cut connection says nothing about its batches: they stay uncertain and are sent again under
+ * their sequences on the next connection, in order (2). */
 void kafka_produce_lost(struct kafka_produce *produce, uint32_t connection_index, uint64_t now_ns)
 {
+    ASSERT(connection_index < produce->core->config.brokers_max * KAFKA_ROLE_COUNT);
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
+    ASSERT(produce->flight_count <= produce->batch_total);
     produce->now_ns = now_ns;
     if (produce->init_on == connection_index) {
         produce->init_on = KAFKA_NO_CONNECTION;
@@ -417,9 +470,11 @@ void kafka_produce_lost(struct kafka_produce *produce, uint32_t connection_index
     }
 }
 
-/* Takes a batch that has no records any more out of the middle of its queue. */
+/* Takes a batch that has no records any more out of the middle of its queue. Lists run forwards
+ * only; a walk is fine on a path that a refused record takes. */
 static void unlink_batch(struct kafka_produce *produce, struct kafka_sink *sink, uint32_t index)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     uint32_t next = produce->batches[index].next;
     uint32_t before = KAFKA_NO_BATCH;
     for (uint32_t i = sink->head; i != index; i = produce->batches[i].next) {
@@ -445,6 +500,7 @@ static void unlink_batch(struct kafka_produce *produce, struct kafka_sink *sink,
  * may be, the next batch goes alone (invariant 5), for a sequence error then tells. */
 static void drop_record(struct kafka_produce *produce, struct kafka_sink *sink, uint32_t index)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     struct kafka_out_batch *batch = &produce->batches[index];
     ASSERT(batch->builder.record_count == 1);
     int32_t sequence = batch->base_sequence;
@@ -468,6 +524,7 @@ static void drop_record(struct kafka_produce *produce, struct kafka_sink *sink, 
 /* The batch's records, plain, in the scratch. */
 static struct span plain_records(struct kafka_produce *produce, const struct kafka_batch *batch)
 {
+    ASSERT(produce->core != NULL);
     size_t bytes = 0;
     enum kafka_codec_verdict verdict = kafka_codec_decompress(
         produce->core->codec, batch->codec, batch->records, produce->scratch, &bytes);
@@ -476,10 +533,12 @@ static struct span plain_records(struct kafka_produce *produce, const struct kaf
 }
 
 /* Rebuilds some of a batch's records, those before offset `limit`, as a sealed batch; it stays
- * plain, for the scratch holds the records. */
+ * plain, for the scratch holds the records. Timestamps keep the old base, offsets start at 0
+ * again: an idempotent producer's batches carry deltas from 0 and the broker sets the base. */
 static void rebuild(struct kafka_produce *produce, const struct kafka_batch *from,
                     struct kafka_reader *reader, int64_t limit, struct kafka_out_batch *into)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     kafka_builder_init(&into->builder, into->buffer);
     /* With another base the deltas might need more bytes than the buffer has. */
     into->builder.has_base = true;
@@ -513,6 +572,8 @@ static void rebuild(struct kafka_produce *produce, const struct kafka_batch *fro
     into->refusal = 0;
 }
 
+/* The first half stays in its own buffer: the records have been copied to the scratch, so it may
+ * be overwritten in place. */
 bool kafka_produce_split(struct kafka_produce *produce, struct kafka_sink *sink, uint32_t index)
 {
     struct kafka_out_batch *first = &produce->batches[index];
@@ -553,9 +614,12 @@ bool kafka_produce_split(struct kafka_produce *produce, struct kafka_sink *sink,
     return true;
 }
 
-/* request v3: transactional id compact null, timeout i32, producer id i64, epoch i16, tags */
+/* request v3: transactional id compact null, timeout i32, producer id i64, epoch i16, tags. With
+ * an id it asks for the next epoch of it (KIP-360), without one (-1, -1) for a new id. */
 static bool send_init(struct kafka_produce *produce, struct kafka_connection *connection)
 {
+    ASSERT(produce != NULL);
+    ASSERT(connection != NULL);
     const struct kafka_config *config = &produce->core->config;
     if (!kafka_connection_speaks(connection, KAFKA_API_INIT_PRODUCER_ID, INIT_VERSION)) {
         kafka_connection_fail(connection, "the broker does not speak InitProducerId v3");
@@ -576,8 +640,11 @@ static bool send_init(struct kafka_produce *produce, struct kafka_connection *co
     return true;
 }
 
+/* The epoch may change only while nothing is in flight: an answer to the old epoch could not be
+ * told from one to the new. */
 uint32_t kafka_produce_poll_id(struct kafka_produce *produce)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     ASSERT(produce->state != KAFKA_PRODUCER_READY);
     struct kafka_core *core = produce->core;
     if (produce->state == KAFKA_PRODUCER_FENCED || produce->init_on != KAFKA_NO_CONNECTION ||
@@ -619,6 +686,7 @@ static void give_up_uncertain(struct kafka_produce *produce, struct kafka_sink *
 /* Starts every sink anew under the id and epoch that the broker gave. */
 static void start_epoch(struct kafka_produce *produce)
 {
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     ASSERT(produce->flight_count == 0);
     for (uint32_t i = 0; i < produce->sink_count; i++) {
         struct kafka_sink *sink = &produce->sinks[i];
@@ -636,8 +704,10 @@ static void start_epoch(struct kafka_produce *produce)
                       (long long)produce->producer_id, produce->producer_epoch);
 }
 
+/* A fenced id is given up and a new one asked for; without the right to one no sink can go on. */
 static void init_failed(struct kafka_produce *produce, int16_t code)
 {
+    ASSERT(produce != NULL);
     produce->init_fail_count++;
     produce->init_retry_at_ns =
         kafka_core_retry_at(produce->core, produce->init_fail_count, produce->now_ns);
@@ -660,9 +730,12 @@ static void init_failed(struct kafka_produce *produce, int16_t code)
     }
 }
 
+/* response v3: throttle i32, error i16, producer id i64, epoch i16, tags. */
 bool kafka_produce_take_id(struct kafka_produce *produce, uint32_t connection_index,
                            uint64_t now_ns)
 {
+    ASSERT(connection_index < produce->core->config.brokers_max * KAFKA_ROLE_COUNT);
+    ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     struct kafka_connection *connection = &produce->core->connections[connection_index];
     struct kafka_reader reader = kafka_reader_of(kafka_connection_body(connection));
     int32_t throttle_ms = kafka_read_i32(&reader);

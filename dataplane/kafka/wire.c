@@ -6,6 +6,7 @@
 
 static struct span read_sized(struct kafka_reader *reader, int64_t length)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
     if (length == -1) {
         return (struct span){0};
     }
@@ -19,24 +20,28 @@ static struct span read_sized(struct kafka_reader *reader, int64_t length)
 
 struct span kafka_read_string(struct kafka_reader *reader)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
     int16_t length = kafka_read_i16(reader);
     return read_sized(reader, length);
 }
 
 struct span kafka_read_bytes(struct kafka_reader *reader)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
     int32_t length = kafka_read_i32(reader);
     return read_sized(reader, length);
 }
 
 struct span kafka_read_compact_string(struct kafka_reader *reader)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
     uint32_t length = kafka_read_uvarint(reader);
     return read_sized(reader, (int64_t)length - 1);
 }
 
 static uint32_t check_count(struct kafka_reader *reader, int64_t count, size_t item_bytes_min)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
     ASSERT(item_bytes_min > 0);
     if (count == -1) {
         return 0;
@@ -50,18 +55,21 @@ static uint32_t check_count(struct kafka_reader *reader, int64_t count, size_t i
 
 uint32_t kafka_read_array(struct kafka_reader *reader, size_t item_bytes_min)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
     int32_t count = kafka_read_i32(reader);
     return check_count(reader, count, item_bytes_min);
 }
 
 uint32_t kafka_read_compact_array(struct kafka_reader *reader, size_t item_bytes_min)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
     uint32_t count = kafka_read_uvarint(reader);
     return check_count(reader, (int64_t)count - 1, item_bytes_min);
 }
 
 void kafka_read_tags(struct kafka_reader *reader)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
     uint32_t count = kafka_read_uvarint(reader);
     for (uint32_t i = 0; i < count && !reader->bad; i++) {
         (void)kafka_read_uvarint(reader);
@@ -72,6 +80,7 @@ void kafka_read_tags(struct kafka_reader *reader)
 
 void kafka_write_uvarint(struct kafka_writer *writer, uint64_t value)
 {
+    ASSERT_SLOW(writer->at <= writer->capacity);
     uint8_t bytes[10];
     size_t count = 0;
     while (value >= 0x80) {
@@ -85,6 +94,7 @@ void kafka_write_uvarint(struct kafka_writer *writer, uint64_t value)
 
 void kafka_write_span(struct kafka_writer *writer, struct span from)
 {
+    ASSERT_SLOW(writer->at <= writer->capacity);
     ASSERT(from.data != NULL || from.bytes == 0);
     uint8_t *at = kafka_write_raw(writer, from.bytes);
     if (at != NULL && from.bytes > 0) {

@@ -40,6 +40,7 @@ struct kafka_writer {
  * threads  any */
 static inline struct kafka_reader kafka_reader_of(struct span in)
 {
+    ASSERT_SLOW(in.data != NULL || in.bytes == 0);
     return (struct kafka_reader){.data = in.data, .bytes = in.bytes};
 }
 
@@ -56,6 +57,7 @@ static inline size_t kafka_reader_left(const struct kafka_reader *reader)
  * threads  any */
 static inline const uint8_t *kafka_read_raw(struct kafka_reader *reader, size_t bytes)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
     if (UNLIKELY(reader->bad || bytes > kafka_reader_left(reader))) {
         reader->bad = true;
         return NULL;
@@ -69,6 +71,7 @@ static inline const uint8_t *kafka_read_raw(struct kafka_reader *reader, size_t 
  * threads  any */
 static inline int8_t kafka_read_i8(struct kafka_reader *reader)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
     const uint8_t *at = kafka_read_raw(reader, 1);
     return at == NULL ? 0 : (int8_t)at[0];
 }
@@ -76,6 +79,7 @@ static inline int8_t kafka_read_i8(struct kafka_reader *reader)
 /* As kafka_read_i8, 2 bytes. */
 static inline int16_t kafka_read_i16(struct kafka_reader *reader)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
     const uint8_t *at = kafka_read_raw(reader, 2);
     return at == NULL ? 0 : (int16_t)load_be16(at);
 }
@@ -83,6 +87,7 @@ static inline int16_t kafka_read_i16(struct kafka_reader *reader)
 /* As kafka_read_i8, 4 bytes. */
 static inline int32_t kafka_read_i32(struct kafka_reader *reader)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
     const uint8_t *at = kafka_read_raw(reader, 4);
     return at == NULL ? 0 : (int32_t)load_be32(at);
 }
@@ -90,6 +95,7 @@ static inline int32_t kafka_read_i32(struct kafka_reader *reader)
 /* As kafka_read_i8, 8 bytes. */
 static inline int64_t kafka_read_i64(struct kafka_reader *reader)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
     const uint8_t *at = kafka_read_raw(reader, 8);
     return at == NULL ? 0 : (int64_t)load_be64(at);
 }
@@ -99,6 +105,7 @@ static inline int64_t kafka_read_i64(struct kafka_reader *reader)
  * threads  any */
 static inline uint64_t kafka_read_uvarint_bits(struct kafka_reader *reader, uint32_t bits_max)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
     uint64_t value = 0;
     for (uint32_t shift = 0; shift < bits_max; shift += 7) {
         const uint8_t *at = kafka_read_raw(reader, 1);
@@ -121,6 +128,7 @@ static inline uint64_t kafka_read_uvarint_bits(struct kafka_reader *reader, uint
  * threads  any */
 static inline uint32_t kafka_read_uvarint(struct kafka_reader *reader)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
     return (uint32_t)kafka_read_uvarint_bits(reader, 32);
 }
 
@@ -128,6 +136,7 @@ static inline uint32_t kafka_read_uvarint(struct kafka_reader *reader)
  * threads  any */
 static inline int32_t kafka_read_varint(struct kafka_reader *reader)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
     uint32_t raw = kafka_read_uvarint(reader);
     return (int32_t)((raw >> 1) ^ (0U - (raw & 1)));
 }
@@ -136,6 +145,7 @@ static inline int32_t kafka_read_varint(struct kafka_reader *reader)
  * threads  any */
 static inline int64_t kafka_read_varlong(struct kafka_reader *reader)
 {
+    ASSERT_SLOW(reader->at <= reader->bytes);
     uint64_t raw = kafka_read_uvarint_bits(reader, 64);
     return (int64_t)((raw >> 1) ^ (0U - (raw & 1)));
 }
@@ -196,6 +206,7 @@ static inline uint8_t *kafka_write_raw(struct kafka_writer *writer, size_t bytes
  * threads  any */
 static inline void kafka_write_i8(struct kafka_writer *writer, int8_t value)
 {
+    ASSERT_SLOW(writer->at <= writer->capacity);
     uint8_t *at = kafka_write_raw(writer, 1);
     if (at != NULL) {
         at[0] = (uint8_t)value;
@@ -205,6 +216,7 @@ static inline void kafka_write_i8(struct kafka_writer *writer, int8_t value)
 /* As kafka_write_i8, 2 bytes. */
 static inline void kafka_write_i16(struct kafka_writer *writer, int16_t value)
 {
+    ASSERT_SLOW(writer->at <= writer->capacity);
     uint8_t *at = kafka_write_raw(writer, 2);
     if (at != NULL) {
         store_be16(at, (uint16_t)value);
@@ -214,6 +226,7 @@ static inline void kafka_write_i16(struct kafka_writer *writer, int16_t value)
 /* As kafka_write_i8, 4 bytes. */
 static inline void kafka_write_i32(struct kafka_writer *writer, int32_t value)
 {
+    ASSERT_SLOW(writer->at <= writer->capacity);
     uint8_t *at = kafka_write_raw(writer, 4);
     if (at != NULL) {
         store_be32(at, (uint32_t)value);
@@ -223,6 +236,7 @@ static inline void kafka_write_i32(struct kafka_writer *writer, int32_t value)
 /* As kafka_write_i8, 8 bytes. */
 static inline void kafka_write_i64(struct kafka_writer *writer, int64_t value)
 {
+    ASSERT_SLOW(writer->at <= writer->capacity);
     uint8_t *at = kafka_write_raw(writer, 8);
     if (at != NULL) {
         store_be64(at, (uint64_t)value);
@@ -237,6 +251,7 @@ void kafka_write_uvarint(struct kafka_writer *writer, uint64_t value);
  * threads  any */
 static inline void kafka_write_varint(struct kafka_writer *writer, int64_t value)
 {
+    ASSERT_SLOW(writer->at <= writer->capacity);
     kafka_write_uvarint(writer, ((uint64_t)value << 1) ^ (uint64_t)(value >> 63));
 }
 
