@@ -34,6 +34,7 @@ static const char *const function_names[AGGREGATE_FUNCTION_COUNT] = {
 static const struct accumulator_ops *ops_find(const struct aggregate_call *call,
                                               const struct accumulator_config *config)
 {
+    ASSERT_SLOW(call != NULL);
     switch (call->function) {
     case AGGREGATE_MIN:
     case AGGREGATE_MAX:
@@ -67,6 +68,7 @@ static bool state_equal(const struct aggregate_call *a, const struct aggregate_c
 /* Lets a call use the state of an earlier one with the same arguments. */
 static bool state_share(struct accumulator_set *set, struct accumulator *self)
 {
+    ASSERT_SLOW(self->ops != NULL);
     for (struct accumulator *other = set->calls; other != self; other++) {
         if (state_equal(other->call, self->call, self->is_over)) {
             self->offset = other->offset;
@@ -81,6 +83,7 @@ static bool state_share(struct accumulator_set *set, struct accumulator *self)
 static int call_prepare(struct accumulator_set *set, struct accumulator *self,
                         const struct accumulator_config *config, struct error *error)
 {
+    ASSERT(set != NULL);
     const struct aggregate_call *call = self->call;
     const struct row_layout *layout = config->layout;
     self->ops = ops_find(call, config);
@@ -123,6 +126,7 @@ static int call_prepare(struct accumulator_set *set, struct accumulator *self,
 
 static int limits_check(const struct accumulator_set *set, struct error *error)
 {
+    ASSERT(set->list_count <= ACCUMULATOR_HEADS_MAX);
     uint32_t heads = 0;
     for (uint32_t i = 0; i < set->call_count; i++) {
         heads += set->calls[i].is_shared ? 0
@@ -141,6 +145,8 @@ static int limits_check(const struct accumulator_set *set, struct error *error)
 int accumulators_create(const struct accumulator_config *config, struct accumulator_set **out,
                         struct error *error)
 {
+    ASSERT(config != NULL);
+    ASSERT(out != NULL);
     ASSERT(config->call_count <= AGGREGATE_CALLS_MAX);
     ASSERT((config->base_bytes & 7) == 0);
     struct accumulator_set *set =
@@ -187,6 +193,7 @@ uint32_t accumulators_bytes(const struct accumulator_set *set)
 
 uint32_t accumulators_heads(const struct accumulator_set *set, struct table_head *heads)
 {
+    ASSERT_SLOW(set->list_count <= ACCUMULATOR_HEADS_MAX);
     uint32_t count = 0;
     for (uint32_t i = 0; i < set->call_count; i++) {
         const struct accumulator *self = &set->calls[i];
@@ -212,6 +219,8 @@ uint32_t accumulators_heads(const struct accumulator_set *set, struct table_head
 
 void accumulators_init(const struct accumulator_set *set, const struct accumulator_state *state)
 {
+    ASSERT(set != NULL);
+    ASSERT(state != NULL);
     ASSERT(((uintptr_t)state->value & 7) == 0);
     for (uint32_t i = 0; i < set->call_count; i++) {
         const struct accumulator *self = &set->calls[i];
@@ -231,6 +240,7 @@ void accumulators_init(const struct accumulator_set *set, const struct accumulat
 /* Whether the call counts this row; NULL arguments are left out but by LAG. */
 static inline bool wants(const struct accumulator *self, const struct row *row)
 {
+    ASSERT_SLOW(self->ops != NULL);
     if (self->filter != ACCUMULATOR_NONE && row->words[self->filter_word] != 1) {
         return false; /* FALSE, or NULL, whose slot is 0 */
     }
@@ -242,6 +252,7 @@ static inline bool wants(const struct accumulator *self, const struct row *row)
 static inline const void *argument(const struct accumulator *self, const struct row *row,
                                    struct span *text)
 {
+    ASSERT_SLOW(self->ops != NULL);
     if (self->column == ACCUMULATOR_NONE || row_is_null(row, self->column)) {
         return NULL;
     }
@@ -258,6 +269,7 @@ static inline const void *argument(const struct accumulator *self, const struct 
 static struct span distinct_key(const struct accumulator *self, const void *datum,
                                 uint64_t canonical[static 1])
 {
+    ASSERT_SLOW(self->ops != NULL);
     const struct span bytes = accumulator_span(self, datum);
     const enum type_kind kind = self->call->argument_type.kind;
     if ((kind == TYPE_DOUBLE && load_f64(datum) != load_f64(datum)) ||
@@ -272,6 +284,8 @@ static struct span distinct_key(const struct accumulator *self, const void *datu
 static bool distinct_count(const struct accumulator *self, const struct accumulator_state *state,
                            const void *datum, int64_t step, bool *first)
 {
+    ASSERT_SLOW(self->ops != NULL);
+    ASSERT_SLOW(state->value != NULL);
     struct ordered_head *head = (struct ordered_head *)(state->value + self->distinct_offset);
     uint64_t canonical[1];
     const struct span key = distinct_key(self, datum, canonical);
@@ -292,6 +306,7 @@ static bool distinct_count(const struct accumulator *self, const struct accumula
 static bool distinct_add(const struct accumulator *self, const struct accumulator_state *state,
                          const void *datum, int64_t step)
 {
+    ASSERT_SLOW(self->ops != NULL);
     bool first = false;
     if (!distinct_count(self, state, datum, step, &first)) {
         return false;
@@ -307,6 +322,7 @@ static bool distinct_add(const struct accumulator *self, const struct accumulato
 bool accumulators_add(const struct accumulator_set *set, const struct accumulator_state *state,
                       const struct row *row)
 {
+    ASSERT_SLOW(set->list_count <= ACCUMULATOR_HEADS_MAX);
     ASSERT_SLOW(state->value != NULL);
     for (uint32_t i = 0; i < set->call_count; i++) {
         const struct accumulator *self = &set->calls[i];
@@ -328,6 +344,7 @@ bool accumulators_add(const struct accumulator_set *set, const struct accumulato
 bool accumulators_retract(const struct accumulator_set *set, const struct accumulator_state *state,
                           const struct row *row)
 {
+    ASSERT_SLOW(set->list_count <= ACCUMULATOR_HEADS_MAX);
     ASSERT_SLOW(state->value != NULL);
     for (uint32_t i = 0; i < set->call_count; i++) {
         const struct accumulator *self = &set->calls[i];
@@ -351,6 +368,8 @@ bool accumulators_retract(const struct accumulator_set *set, const struct accumu
 static bool distinct_merge(const struct accumulator *self, const struct accumulator_state *state,
                            const struct accumulator_state *from)
 {
+    ASSERT_SLOW(self->ops != NULL);
+    ASSERT_SLOW(from->value != NULL);
     const struct ordered_head *other =
         (const struct ordered_head *)(from->value + self->distinct_offset);
     struct ordered_cursor cursor;
@@ -376,6 +395,7 @@ static bool distinct_merge(const struct accumulator *self, const struct accumula
 bool accumulators_merge(struct accumulator_set *set, const struct accumulator_state *state,
                         const struct accumulator_state *from)
 {
+    ASSERT_SLOW(set->list_count <= ACCUMULATOR_HEADS_MAX);
     ASSERT(state->value != from->value);
     for (uint32_t i = 0; i < set->call_count; i++) {
         const struct accumulator *self = &set->calls[i];
@@ -409,6 +429,7 @@ static void head_clear(const struct accumulator_state *state, uint32_t kind, voi
 
 void accumulators_clear(const struct accumulator_set *set, const struct accumulator_state *state)
 {
+    ASSERT_SLOW(set != NULL);
     for (uint32_t i = 0; i < set->call_count; i++) {
         const struct accumulator *self = &set->calls[i];
         if (self->is_shared) {
@@ -426,6 +447,7 @@ void accumulators_clear(const struct accumulator_set *set, const struct accumula
 void accumulators_prefetch(const struct accumulator_set *set, const struct accumulator_state *state,
                            uint32_t step)
 {
+    ASSERT_SLOW(set->list_count <= ACCUMULATOR_HEADS_MAX);
     for (uint32_t i = 0; i < set->list_count; i++) {
         const struct list_head *head =
             (const struct list_head *)(const void *)(state->value + set->lists[i]);
@@ -440,6 +462,7 @@ void accumulators_prefetch(const struct accumulator_set *set, const struct accum
 bool accumulators_result(struct accumulator_set *set, uint32_t call,
                          const struct accumulator_state *state, struct value *out)
 {
+    ASSERT_SLOW(set->list_count <= ACCUMULATOR_HEADS_MAX);
     ASSERT(call < set->call_count);
     const struct accumulator *self = &set->calls[call];
     out->is_null = true;
@@ -450,6 +473,7 @@ bool accumulators_result(struct accumulator_set *set, uint32_t call,
 static inline void words_set(struct row_writer *writer, uint32_t column, const struct value *value,
                              uint32_t words)
 {
+    ASSERT_SLOW(column < writer->layout->column_count);
     ASSERT_SLOW(words == type_slot_count(&writer->layout->types[column]));
     uint64_t *slot = &writer->row->words[writer->layout->slots[column]];
     memcpy(slot, &value->i64, sizeof(*slot));
@@ -462,6 +486,8 @@ static inline void words_set(struct row_writer *writer, uint32_t column, const s
 uint32_t accumulators_store(struct accumulator_set *set, const struct accumulator_state *state,
                             struct row_writer *writer, uint32_t first_column, uint32_t *next)
 {
+    ASSERT_SLOW(set->list_count <= ACCUMULATOR_HEADS_MAX);
+    ASSERT_SLOW(writer->used <= writer->capacity);
     ASSERT(first_column + set->call_count <= writer->layout->column_count);
     for (; *next < set->call_count; (*next)++) {
         const struct accumulator *self = &set->calls[*next];
@@ -484,6 +510,8 @@ uint32_t accumulators_store(struct accumulator_set *set, const struct accumulato
 bool accumulator_blob(const struct accumulator *self, const struct accumulator_state *state,
                       uint64_t blob, struct span *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
+    ASSERT_SLOW(state->value != NULL);
     ASSERT(blob != 0);
     const uint32_t bytes = heap_blob_bytes(state->heap, blob);
     *out = heap_blob_piece(state->heap, blob, 0);
@@ -501,6 +529,8 @@ bool accumulator_blob(const struct accumulator *self, const struct accumulator_s
 bool accumulator_item(const struct accumulator *self, const struct accumulator_state *state,
                       const struct list_item *item, struct span *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
+    ASSERT_SLOW(item != NULL);
     if (item->data == NULL && item->bytes != 0) {
         return accumulator_blob(self, state, item->blob, out);
     }
@@ -511,6 +541,8 @@ bool accumulator_item(const struct accumulator *self, const struct accumulator_s
 bool accumulator_blob_set(const struct accumulator_state *state, uint64_t *blob,
                           struct span content)
 {
+    ASSERT_SLOW(state->value != NULL);
+    ASSERT_SLOW(content.data != NULL || content.bytes == 0);
     const uint64_t fresh = heap_blob_store(state->heap, state->shard, content);
     if (fresh == 0) {
         return false;

@@ -48,6 +48,7 @@ static enum comparison compare_timestamp(const void *a, const void *b)
 
 static enum comparison compare_plain(const struct accumulator *self, const void *a, const void *b)
 {
+    ASSERT_SLOW(self->ops != NULL);
     switch (self->call->argument_type.kind) {
     case TYPE_DOUBLE:
         return COMPARE(load_f64(a), load_f64(b));
@@ -63,11 +64,13 @@ static enum comparison compare_plain(const struct accumulator *self, const void 
 
 static bool wants_max(const struct accumulator *self)
 {
+    ASSERT_SLOW(self->ops != NULL);
     return self->call->function == AGGREGATE_MAX;
 }
 
 static bool beats(const struct accumulator *self, const void *a, const void *b)
 {
+    ASSERT_SLOW(self->ops != NULL);
     return compare_plain(self, a, b) == (wants_max(self) ? COMPARE_ABOVE : COMPARE_BELOW);
 }
 
@@ -96,6 +99,7 @@ static bool append_merge(const struct accumulator *self, const struct accumulato
 static bool append_result(const struct accumulator *self, const struct accumulator_state *state,
                           const void *at, struct value *out)
 {
+    ASSERT_SLOW(out != NULL);
     ASSERT_SLOW(at != NULL);
     const struct extreme_fixed *best = at;
     out->is_null = best->seen == 0;
@@ -113,6 +117,7 @@ static const struct accumulator_ops append_ops = {
 static bool append_text_add(const struct accumulator *self, const struct accumulator_state *state,
                             void *at, const void *datum)
 {
+    ASSERT_SLOW(self->ops != NULL);
     ASSERT_SLOW(at != NULL);
     ASSERT_SLOW(datum != NULL);
     uint64_t *blob = at;
@@ -143,6 +148,7 @@ static bool append_text_result(const struct accumulator *self,
                                const struct accumulator_state *state, const void *at,
                                struct value *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
     ASSERT_SLOW(at != NULL);
     const uint64_t blob = *(const uint64_t *)at;
     out->is_null = blob == 0;
@@ -181,6 +187,7 @@ static double real_of_key(uint64_t key)
 static struct span key_of(const struct accumulator *self, const void *datum,
                           uint8_t into[static KEY_BYTES])
 {
+    ASSERT_SLOW(self->ops != NULL);
     const struct type *type = &self->call->argument_type;
     if (self->datum_bytes == 0) {
         return *(const struct span *)datum;
@@ -202,6 +209,8 @@ static struct span key_of(const struct accumulator *self, const void *datum,
 
 static void value_of_key(const struct accumulator *self, struct span key, struct value *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
+    ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     const struct type *type = &self->call->argument_type;
     if (self->datum_bytes == 0) {
         out->text = key;
@@ -233,6 +242,9 @@ static void retract_init(const struct accumulator_state *state, void *at)
 static bool retract_count(const struct accumulator_state *state, struct ordered_head *head,
                           struct span key, int64_t step)
 {
+    ASSERT_SLOW(state->value != NULL);
+    ASSERT_SLOW(head != NULL);
+    ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     bool created = false;
     int64_t *count = ordered_insert(state->heap, head, key, &created);
     if (count == NULL) {
@@ -266,6 +278,7 @@ static bool retract_retract(const struct accumulator *self, const struct accumul
 static bool retract_merge(const struct accumulator *self, const struct accumulator_state *state,
                           void *at, const void *from)
 {
+    ASSERT_SLOW(self->ops != NULL);
     ASSERT_SLOW(at != NULL);
     ASSERT_SLOW(from != at);
     const struct ordered_head *other = from;
@@ -288,6 +301,7 @@ static bool retract_merge(const struct accumulator *self, const struct accumulat
 static bool retract_result(const struct accumulator *self, const struct accumulator_state *state,
                            const void *at, struct value *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
     ASSERT_SLOW(at != NULL);
     const struct ordered_head *head = at;
     const bool max = wants_max(self);
@@ -331,6 +345,9 @@ static void sliding_init(const struct accumulator_state *state, void *at)
 static int text_compare(const struct accumulator *self, const struct accumulator_state *state,
                         const struct list_item *item, struct span text)
 {
+    ASSERT_SLOW(self->ops != NULL);
+    ASSERT_SLOW(item != NULL);
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     int order;
     if (item->data == NULL && item->bytes != 0) {
         order = heap_blob_compare(state->heap, item->blob, text);
@@ -348,6 +365,7 @@ static int text_compare(const struct accumulator *self, const struct accumulator
 static int candidate_compare(const struct accumulator *self, const struct accumulator_state *state,
                              const struct list_item *item, const void *datum)
 {
+    ASSERT_SLOW(self->ops != NULL);
     const enum type_kind kind = self->call->argument_type.kind;
     if (self->datum_bytes == 0) {
         return text_compare(self, state, item, *(const struct span *)datum);
@@ -369,6 +387,9 @@ static int candidate_compare(const struct accumulator *self, const struct accumu
 static bool candidate_insert(const struct accumulator *self, const struct accumulator_state *state,
                              struct list_head *head, const void *datum)
 {
+    ASSERT_SLOW(self->ops != NULL);
+    ASSERT_SLOW(state->value != NULL);
+    ASSERT_SLOW(head != NULL);
     ASSERT_SLOW(datum != NULL);
     struct list_cursor cursor;
     if (list_seek(state->heap, head, state->order + 1, &cursor)) {
@@ -397,6 +418,7 @@ static bool candidate_insert(const struct accumulator *self, const struct accumu
 static bool sliding_add(const struct accumulator *self, const struct accumulator_state *state,
                         void *at, const void *datum)
 {
+    ASSERT_SLOW(self->ops != NULL);
     ASSERT_SLOW(at != NULL);
     ASSERT_SLOW(datum != NULL);
     struct list_head *head = at;
@@ -432,6 +454,8 @@ static bool sliding_retract(const struct accumulator *self, const struct accumul
 static bool sliding_result(const struct accumulator *self, const struct accumulator_state *state,
                            const void *at, struct value *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
+    ASSERT_SLOW(state->value != NULL);
     ASSERT_SLOW(at != NULL);
     struct list_cursor cursor;
     out->is_null = !list_first(state->heap, at, &cursor);
@@ -654,6 +678,7 @@ static const struct accumulator_ops sliding_fixed_ops = {
 const struct accumulator_ops *accumulator_extreme_ops(const struct aggregate_call *call,
                                                       enum accumulator_mode mode)
 {
+    ASSERT_SLOW(call != NULL);
     ASSERT(call->function == AGGREGATE_MIN || call->function == AGGREGATE_MAX);
     const enum type_kind kind = call->argument_type.kind;
     if (kind == TYPE_NULL || kind >= TYPE_ARRAY) {

@@ -72,6 +72,7 @@ const struct accumulator_ops *accumulator_value_ops(const struct aggregate_call 
  * threads  any */
 static inline struct span accumulator_span(const struct accumulator *self, const void *datum)
 {
+    ASSERT_SLOW(self->ops != NULL);
     if (self->datum_bytes == 0) {
         return *(const struct span *)datum;
     }
@@ -83,6 +84,7 @@ static inline struct span accumulator_span(const struct accumulator *self, const
 static inline void accumulator_value(const struct accumulator *self, struct span bytes,
                                      struct value *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
     out->is_null = false;
     if (self->datum_bytes == 0) {
         out->text = bytes;

@@ -103,6 +103,7 @@ static bool count_merge(const struct accumulator *self, const struct accumulator
 static bool count_result(const struct accumulator *self, const struct accumulator_state *state,
                          const void *at, struct value *out)
 {
+    ASSERT_SLOW(out != NULL);
     ASSERT_SLOW(at != NULL);
     out->is_null = false;
     out->i64 = *(const int64_t *)at;
@@ -154,6 +155,7 @@ static bool sum_i64_merge(const struct accumulator *self, const struct accumulat
 static bool sum_i64_result(const struct accumulator *self, const struct accumulator_state *state,
                            const void *at, struct value *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
     ASSERT_SLOW(at != NULL);
     const struct sum_i64 *sum = at;
     out->is_null = sum->count == 0;
@@ -165,6 +167,7 @@ static bool average_i64_result(const struct accumulator *self,
                                const struct accumulator_state *state, const void *at,
                                struct value *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
     ASSERT_SLOW(at != NULL);
     const struct sum_i64 *sum = at;
     out->is_null = sum->count == 0;
@@ -195,12 +198,14 @@ static const struct accumulator_ops average_i64_ops = {
 /* AVG(FLOAT) outside of OVER sums in DOUBLE, SUM(FLOAT) in FLOAT. */
 static bool sums_in_float(const struct accumulator *self)
 {
+    ASSERT_SLOW(self->ops != NULL);
     return self->call->argument_type.kind == TYPE_FLOAT &&
            (self->call->function == AGGREGATE_SUM || self->is_over);
 }
 
 static double real_datum(const struct accumulator *self, const void *datum)
 {
+    ASSERT_SLOW(self->ops != NULL);
     return self->call->argument_type.kind == TYPE_FLOAT ? load_f32(datum) : load_f64(datum);
 }
 
@@ -208,6 +213,8 @@ static double real_datum(const struct accumulator *self, const void *datum)
  * OVER starts from 0. */
 static void real_step(const struct accumulator *self, struct sum_real *sum, double value)
 {
+    ASSERT_SLOW(self->ops != NULL);
+    ASSERT_SLOW(sum != NULL);
     if (sum->seen == 0 && (self->call->function == AGGREGATE_SUM || self->is_over)) {
         sum->sum = value;
     } else {
@@ -261,6 +268,7 @@ static bool sum_real_merge(const struct accumulator *self, const struct accumula
 
 static void real_out(const struct accumulator *self, double value, struct value *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
     if (self->call->result_type.kind == TYPE_FLOAT) {
         out->i64 = 0;
         out->f32 = (float)value;
@@ -272,6 +280,7 @@ static void real_out(const struct accumulator *self, double value, struct value 
 static bool sum_real_result(const struct accumulator *self, const struct accumulator_state *state,
                             const void *at, struct value *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
     ASSERT_SLOW(at != NULL);
     const struct sum_real *sum = at;
     out->is_null = sum->count == 0;
@@ -283,6 +292,7 @@ static bool average_real_result(const struct accumulator *self,
                                 const struct accumulator_state *state, const void *at,
                                 struct value *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
     ASSERT_SLOW(at != NULL);
     const struct sum_real *sum = at;
     out->is_null = sum->count == 0;
@@ -308,6 +318,7 @@ static const struct accumulator_ops average_real_ops = {
 
 static __int128 decimal_datum(const struct accumulator *self, const void *datum)
 {
+    ASSERT_SLOW(self->ops != NULL);
     return self->datum_bytes == 16 ? load_i128(datum) : load_i64(datum);
 }
 
@@ -318,6 +329,8 @@ static __int128 decimal_datum(const struct accumulator *self, const void *datum)
 
 static void decimal_step(const struct accumulator *self, struct sum_decimal *sum, __int128 value)
 {
+    ASSERT_SLOW(self->ops != NULL);
+    ASSERT_SLOW(sum != NULL);
     if (sum->seen == DECIMAL_LATCHED) {
         return;
     }
@@ -355,6 +368,7 @@ static bool sum_decimal_retract(const struct accumulator *self,
 static bool sum_decimal_merge(const struct accumulator *self, const struct accumulator_state *state,
                               void *at, const void *from)
 {
+    ASSERT_SLOW(self->ops != NULL);
     ASSERT_SLOW(at != NULL);
     ASSERT_SLOW(from != at);
     struct sum_decimal *sum = at;
@@ -372,6 +386,7 @@ static bool sum_decimal_result(const struct accumulator *self,
                                const struct accumulator_state *state, const void *at,
                                struct value *out)
 {
+    ASSERT_SLOW(out != NULL);
     ASSERT_SLOW(at != NULL);
     const struct sum_decimal *sum = at;
     out->is_null = sum->count == 0 || sum->seen != DECIMAL_SEEN;
@@ -385,6 +400,7 @@ static bool sum_decimal_result(const struct accumulator *self,
  * returns  false when the numbers are too large for it */
 static bool divide_fast(uint64_t of, uint64_t by, uint32_t digits, uint64_t *out)
 {
+    ASSERT_SLOW(out != NULL);
     static const uint64_t powers[SCALE_FAST_MAX + 1] = {1, 10, 100, 1000, 10000, 100000, 1000000};
     uint64_t scaled;
     if (digits > SCALE_FAST_MAX || __builtin_mul_overflow(of, powers[digits], &scaled) ||
@@ -400,6 +416,7 @@ static bool divide_fast(uint64_t of, uint64_t by, uint32_t digits, uint64_t *out
  * returns  false past 38 digits */
 static bool divide_long(unsigned __int128 of, uint64_t by, uint32_t digits, unsigned __int128 *out)
 {
+    ASSERT_SLOW(out != NULL);
     const unsigned __int128 limit = (unsigned __int128)decimal_max();
     unsigned __int128 quotient = of / by;
     unsigned __int128 rest = of % by;
@@ -419,6 +436,7 @@ static bool divide_long(unsigned __int128 of, uint64_t by, uint32_t digits, unsi
 /* Divides HALF_UP and scales up by 10^digits; false past 38 digits. */
 static bool divide_scaled(__int128 sum, int64_t count, uint32_t digits, __int128 *out)
 {
+    ASSERT_SLOW(out != NULL);
     ASSERT(count != 0);
     const bool negative = (sum < 0) != (count < 0);
     const uint64_t by = count < 0 ? -(uint64_t)count : (uint64_t)count;
@@ -478,6 +496,7 @@ static double ten_to(uint32_t exponent)
 /* The argument as DOUBLE, as Flink casts it for Welford. */
 static double variance_datum(const struct accumulator *self, const void *datum)
 {
+    ASSERT_SLOW(self->ops != NULL);
     const struct type *type = &self->call->argument_type;
     if (type->kind == TYPE_DECIMAL) {
         return (double)decimal_datum(self, datum) / ten_to(type->scale);
@@ -536,12 +555,14 @@ static bool welford_merge(const struct accumulator *self, const struct accumulat
 
 static bool is_sample(const struct accumulator *self)
 {
+    ASSERT_SLOW(self->ops != NULL);
     return self->call->function == AGGREGATE_STDDEV_SAMP ||
            self->call->function == AGGREGATE_VAR_SAMP;
 }
 
 static bool is_deviation(const struct accumulator *self)
 {
+    ASSERT_SLOW(self->ops != NULL);
     return self->call->function == AGGREGATE_STDDEV_SAMP ||
            self->call->function == AGGREGATE_STDDEV_POP;
 }
@@ -549,6 +570,8 @@ static bool is_deviation(const struct accumulator *self)
 /* Rounds a DOUBLE to a DECIMAL result by its digits after the point, HALF_UP. */
 static void decimal_out(const struct accumulator *self, double value, struct value *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
+    ASSERT_SLOW(out != NULL);
     const struct type *type = &self->call->result_type;
     const double scaled = round(value * ten_to(type->scale));
     out->is_null = !(fabs(scaled) < 1e38);
@@ -562,6 +585,7 @@ static void decimal_out(const struct accumulator *self, double value, struct val
 /* Casts a variance to the result type: integers are cut. */
 static void variance_out(const struct accumulator *self, double value, struct value *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
     const struct type *type = &self->call->result_type;
     const double result = is_deviation(self) ? sqrt(value) : value;
     if (type->kind == TYPE_DECIMAL) {
@@ -577,6 +601,7 @@ static void variance_out(const struct accumulator *self, double value, struct va
 static bool welford_result(const struct accumulator *self, const struct accumulator_state *state,
                            const void *at, struct value *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
     ASSERT_SLOW(at != NULL);
     const struct welford *sum = at;
     const int64_t by = sum->count - is_sample(self);
@@ -598,6 +623,8 @@ static const struct accumulator_ops welford_ops = {
 static void powers_step(const struct accumulator *self, struct power_sums *sum, const void *datum,
                         bool leaves)
 {
+    ASSERT_SLOW(self->ops != NULL);
+    ASSERT_SLOW(sum != NULL);
     ASSERT_SLOW(datum != NULL);
     sum->count += leaves ? -1 : 1;
     if (type_is_integer(&self->call->argument_type)) {
@@ -643,6 +670,8 @@ static bool powers_retract(const struct accumulator *self, const struct accumula
 static void powers_integer(const struct accumulator *self, const struct power_sums *sum, int64_t by,
                            struct value *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
+    ASSERT_SLOW(sum != NULL);
     const enum type_kind kind = self->call->argument_type.kind;
     const int64_t total = wrap(kind, (int64_t)sum->sum[0]);
     const int64_t squares = wrap(kind, (int64_t)sum->sum[1]);
@@ -660,6 +689,8 @@ static void powers_integer(const struct accumulator *self, const struct power_su
 static bool powers_result(const struct accumulator *self, const struct accumulator_state *state,
                           const void *at, struct value *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
+    ASSERT_SLOW(out != NULL);
     ASSERT_SLOW(at != NULL);
     const struct power_sums *sum = at;
     const int64_t by = sum->count - is_sample(self);
@@ -680,6 +711,7 @@ static bool powers_result(const struct accumulator *self, const struct accumulat
 static bool powers_merge(const struct accumulator *self, const struct accumulator_state *state,
                          void *at, const void *from)
 {
+    ASSERT_SLOW(self->ops != NULL);
     ASSERT_SLOW(at != NULL);
     ASSERT_SLOW(from != at);
     struct power_sums *sum = at;
@@ -710,6 +742,7 @@ static const struct accumulator_ops *sum_or_average(const struct type *type,
                                                     const struct accumulator_ops *real,
                                                     const struct accumulator_ops *decimal)
 {
+    ASSERT_SLOW(type->kind <= TYPE_ROW);
     if (type_is_integer(type)) {
         return integer;
     }

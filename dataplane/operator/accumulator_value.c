@@ -35,6 +35,7 @@ struct newest {
 
 static bool keeps_first(const struct accumulator *self)
 {
+    ASSERT_SLOW(self->ops != NULL);
     return self->call->function == AGGREGATE_FIRST_VALUE;
 }
 
@@ -63,6 +64,7 @@ static bool single_merge(const struct accumulator *self, const struct accumulato
 static bool single_result(const struct accumulator *self, const struct accumulator_state *state,
                           const void *at, struct value *out)
 {
+    ASSERT_SLOW(out != NULL);
     ASSERT_SLOW(at != NULL);
     const struct single_fixed *single = at;
     out->is_null = single->seen == 0;
@@ -102,6 +104,7 @@ static bool single_text_result(const struct accumulator *self,
                                const struct accumulator_state *state, const void *at,
                                struct value *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
     ASSERT_SLOW(at != NULL);
     const uint64_t blob = *(const uint64_t *)at;
     out->is_null = blob == 0;
@@ -119,6 +122,7 @@ static const struct accumulator_ops single_text_ops = {
 static bool newest_add(const struct accumulator *self, const struct accumulator_state *state,
                        void *at, const void *datum)
 {
+    ASSERT_SLOW(self->ops != NULL);
     ASSERT_SLOW(at != NULL);
     ASSERT_SLOW(datum != NULL);
     struct newest *newest = at;
@@ -149,6 +153,8 @@ static bool newest_retract(const struct accumulator *self, const struct accumula
 static bool newest_result(const struct accumulator *self, const struct accumulator_state *state,
                           const void *at, struct value *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
+    ASSERT_SLOW(out != NULL);
     ASSERT_SLOW(at != NULL);
     const struct newest *newest = at;
     out->is_null = newest->seen == 0;
@@ -191,6 +197,8 @@ static bool values_add(const struct accumulator *self, const struct accumulator_
 static bool item_equals(const struct accumulator *self, const struct accumulator_state *state,
                         const struct list_item *item, struct span with)
 {
+    ASSERT_SLOW(item != NULL);
+    ASSERT_SLOW(with.data != NULL || with.bytes == 0);
     if (item->bytes != with.bytes) {
         return false;
     }
@@ -203,6 +211,7 @@ static bool item_equals(const struct accumulator *self, const struct accumulator
 static bool values_retract(const struct accumulator *self, const struct accumulator_state *state,
                            void *at, const void *datum)
 {
+    ASSERT_SLOW(self->ops != NULL);
     ASSERT_SLOW(at != NULL);
     ASSERT_SLOW(datum != NULL);
     struct value_list *values = at;
@@ -222,6 +231,7 @@ static bool values_retract(const struct accumulator *self, const struct accumula
 static bool values_merge(const struct accumulator *self, const struct accumulator_state *state,
                          void *at, const void *from)
 {
+    ASSERT_SLOW(self->ops != NULL);
     ASSERT_SLOW(at != NULL);
     ASSERT_SLOW(from != at);
     const struct value_list *other = from;
@@ -244,6 +254,8 @@ static bool values_merge(const struct accumulator *self, const struct accumulato
 static bool values_end(const struct accumulator *self, const struct accumulator_state *state,
                        const void *at, struct value *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
+    ASSERT_SLOW(out != NULL);
     ASSERT_SLOW(at != NULL);
     const struct value_list *values = at;
     struct list_cursor cursor;
@@ -274,6 +286,8 @@ static const struct accumulator_ops values_ops = {
 /* Appends to the text in the scratch; false when it is full. */
 static bool text_put(const struct accumulator *self, uint32_t *used, struct span piece)
 {
+    ASSERT_SLOW(self->ops != NULL);
+    ASSERT_SLOW(used != NULL);
     if (piece.bytes > ACCUMULATOR_TEXT_BYTES_MAX - *used) {
         return false;
     }
@@ -287,6 +301,8 @@ static bool text_put(const struct accumulator *self, uint32_t *used, struct span
 static bool text_put_item(const struct accumulator *self, const struct accumulator_state *state,
                           uint32_t *used, const struct list_item *item)
 {
+    ASSERT_SLOW(self->ops != NULL);
+    ASSERT_SLOW(item != NULL);
     if (item->data != NULL || item->bytes == 0) {
         return text_put(self, used, (struct span){.data = item->data, .bytes = item->bytes});
     }
@@ -301,6 +317,8 @@ static bool text_put_item(const struct accumulator *self, const struct accumulat
 static bool listagg_result(const struct accumulator *self, const struct accumulator_state *state,
                            const void *at, struct value *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
+    ASSERT_SLOW(state->value != NULL);
     ASSERT_SLOW(at != NULL);
     const struct value_list *values = at;
     struct list_cursor cursor;
@@ -332,6 +350,8 @@ static const struct accumulator_ops listagg_ops = {
 static bool lag_put(const struct accumulator *self, const struct accumulator_state *state,
                     struct value_list *values, struct span item)
 {
+    ASSERT_SLOW(self->ops != NULL);
+    ASSERT_SLOW(state->value != NULL);
     if (!list_insert(state->heap, head_of(values), values->next++, item)) {
         return false;
     }
@@ -344,6 +364,7 @@ static bool lag_put(const struct accumulator *self, const struct accumulator_sta
 static bool lag_add(const struct accumulator *self, const struct accumulator_state *state, void *at,
                     const void *datum)
 {
+    ASSERT_SLOW(self->ops != NULL);
     ASSERT_SLOW(at != NULL);
     const struct span value = datum == NULL ? (struct span){0} : accumulator_span(self, datum);
     if (value.bytes >= ACCUMULATOR_TEXT_BYTES_MAX) {
@@ -360,6 +381,7 @@ static bool lag_add(const struct accumulator *self, const struct accumulator_sta
 static bool lag_result(const struct accumulator *self, const struct accumulator_state *state,
                        const void *at, struct value *out)
 {
+    ASSERT_SLOW(self->ops != NULL);
     ASSERT_SLOW(at != NULL);
     const struct value_list *values = at;
     struct list_cursor cursor;
@@ -384,6 +406,7 @@ static bool lag_result(const struct accumulator *self, const struct accumulator_
 static bool lag_merge(const struct accumulator *self, const struct accumulator_state *state,
                       void *at, const void *from)
 {
+    ASSERT_SLOW(self->ops != NULL);
     ASSERT_SLOW(at != NULL);
     ASSERT_SLOW(from != at);
     const struct value_list *other = from;
@@ -411,6 +434,7 @@ static const struct accumulator_ops lag_ops = {
 const struct accumulator_ops *accumulator_value_ops(const struct aggregate_call *call,
                                                     enum accumulator_mode mode)
 {
+    ASSERT_SLOW(call != NULL);
     const enum type_kind kind = call->argument_type.kind;
     const bool is_text = type_is_text(&call->argument_type);
     if (kind == TYPE_NULL || kind >= TYPE_ARRAY) {

@@ -58,6 +58,7 @@ static int program_make(const struct calc *self, const struct expr *const *outpu
 /* Tells outputs that are computed from those that are copied. */
 static uint32_t outputs_sort(struct calc *self)
 {
+    ASSERT_SLOW(self->node != NULL);
     const struct plan_calc *plan = &self->node->calc;
     uint32_t count = 0;
     self->copies_rows = true;
@@ -76,6 +77,7 @@ static uint32_t outputs_sort(struct calc *self)
 
 static int programs_make(struct calc *self, struct error *error)
 {
+    ASSERT_SLOW(self != NULL);
     const struct plan_calc *plan = &self->node->calc;
     int result = 0;
     self->copies_rows = plan->outputs == NULL;
@@ -102,6 +104,8 @@ static int programs_make(struct calc *self, struct error *error)
 static int calc_open(const struct plan_node *node, const struct row_layout *const *inputs,
                      struct operator_context *context, struct operator** out, struct error *error)
 {
+    ASSERT(node != NULL);
+    ASSERT(context != NULL);
     ASSERT(node->operator== PLAN_CALC);
     struct calc *self = calloc(1, sizeof(*self));
     if (self == NULL) {
@@ -127,6 +131,7 @@ static uint32_t run(struct calc *self, struct program_state *state,
                     const struct program_context *context, const struct row *const *rows,
                     uint32_t count)
 {
+    ASSERT_SLOW(state != NULL);
     ASSERT(count != 0);
     ASSERT(count <= PARCEL_ROWS_MAX);
     for (;;) {
@@ -151,6 +156,7 @@ static uint32_t run(struct calc *self, struct program_state *state,
 /* What becomes of a row that does not qualify: on an upsert edge it takes its predecessor along. */
 static bool leaves_as_delete(const struct calc *self, const struct row *row)
 {
+    ASSERT_SLOW(self->node != NULL);
     return self->node->changelog == PLAN_UPSERT &&
            (row->kind == ROW_UPDATE_AFTER || row->kind == ROW_DELETE);
 }
@@ -185,6 +191,8 @@ static uint32_t filter(struct calc *self, const struct program_context *context,
 static bool column_put(const struct calc *self, struct row_writer *writer, uint32_t column,
                        const struct row *row, uint32_t index, uint32_t *lacks)
 {
+    ASSERT_SLOW(column < writer->layout->column_count);
+    ASSERT_SLOW(self->node != NULL);
     ASSERT_SLOW(column < self->node->layout.column_count);
     const uint32_t computed = self->computed_index[column];
     if (computed == COMPUTED_NONE) {
@@ -203,6 +211,7 @@ static bool column_put(const struct calc *self, struct row_writer *writer, uint3
 
 static bool row_project(struct calc *self, const struct row *row, uint32_t index, bool gone)
 {
+    ASSERT_SLOW(self->node != NULL);
     struct output *output = self->context->output;
     struct row_writer writer;
     if (!output_row_begin(output, &writer, row)) {

@@ -4,7 +4,12 @@
  * taken back. A result that stays as it was is not sent.
  *
  * The result before and after a row are built as rows in scratch memory and compared there; a query
- * with a plain COUNT(*), whose result always changes, skips that unless -U is wanted. */
+ * with a plain COUNT(*), whose result always changes, skips that unless -U is wanted.
+ *
+ *     row -> group's value -> before? -> add or retract -> after? -> rows out
+ *
+ *     new group            +I after                 rows came to 0       -D before
+ *     same result          nothing                  changed              -U before, +U after */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -30,6 +35,7 @@ struct group {
     uint8_t *after;
 };
 
+/* Also the way out of a failed open. */
 static void group_close(struct operator* base)
 {
     struct group *self = (struct group *)base;
@@ -44,6 +50,7 @@ static void group_close(struct operator* base)
 /* A COUNT(*) without FILTER moves with every row. */
 static bool always_changes(const struct plan_group *plan)
 {
+    ASSERT_SLOW(plan != NULL);
     for (uint32_t i = 0; i < plan->call_count; i++) {
         const struct aggregate_call *call = &plan->calls[i];
         if (call->function == AGGREGATE_COUNT && call->argument == AGGREGATE_COLUMN_NONE &&
@@ -56,6 +63,7 @@ static bool always_changes(const struct plan_group *plan)
 
 static int group_state_create(struct group *self, struct error *error)
 {
+    ASSERT(self != NULL);
     const struct plan_group *plan = &self->node->group;
     const struct accumulator_config config = {
         .calls = plan->calls,
@@ -82,6 +90,9 @@ static int group_state_create(struct group *self, struct error *error)
 static int group_open(const struct plan_node *node, const struct row_layout *const *inputs,
                       struct operator_context *context, struct operator** out, struct error *error)
 {
+    ASSERT(node != NULL);
+    ASSERT(context != NULL);
+    ASSERT(out != NULL);
     ASSERT(node->operator== PLAN_GROUP);
     struct group *self = calloc(1, sizeof(*self));
     if (self == NULL) {
@@ -109,10 +120,12 @@ static int group_open(const struct plan_node *node, const struct row_layout *con
     return 0;
 }
 
-/* Writes key columns and results as a row into scratch memory. */
+/* Writes key columns and results as a row into scratch memory. The kind is set when the row is
+ * sent; results carry no time: a GROUP BY's output has no time attribute. */
 static bool result_build(struct group *self, const struct accumulator_state *state,
                          const struct row *row, uint8_t *into)
 {
+    ASSERT_SLOW(self->node != NULL);
     const struct plan_group *plan = &self->node->group;
     struct row_writer writer;
     if (!row_begin(&writer, &self->node->layout, into, GROUP_SCRATCH_BYTES, row)) {
@@ -136,6 +149,7 @@ static bool result_build(struct group *self, const struct accumulator_state *sta
  * equals -0.0. All else is equal by its bytes. */
 static bool real_equal(const struct type *type, uint64_t a, uint64_t b)
 {
+    ASSERT_SLOW(type->kind <= TYPE_ROW);
     if (type->kind == TYPE_DOUBLE) {
         double left;
         double right;
@@ -150,9 +164,12 @@ static bool real_equal(const struct type *type, uint64_t a, uint64_t b)
     return left == right;
 }
 
+/* Tells besides whether a real column was compared at all: without one, bytes decide. */
 static bool reals_equal(const struct group *self, const struct row *a, const struct row *b,
                         bool *has_real)
 {
+    ASSERT_SLOW(self->node != NULL);
+    ASSERT_SLOW(has_real != NULL);
     const struct row_layout *layout = &self->node->layout;
     *has_real = false;
     for (uint32_t i = self->node->group.key.count; i < layout->column_count; i++) {
@@ -172,6 +189,7 @@ static bool reals_equal(const struct group *self, const struct row *a, const str
 /* Whether two results are the same to Flink. */
 static bool results_equal(const struct group *self, struct row *a, struct row *b)
 {
+    ASSERT_SLOW(self->node != NULL);
     bool has_real;
     if (!reals_equal(self, a, b, &has_real)) {
         return false;
@@ -207,8 +225,10 @@ static bool results_equal(const struct group *self, struct row *a, struct row *b
     return true;
 }
 
+/* The row was built in scratch, so the same bytes serve all edges. */
 static bool emit(struct group *self, uint8_t *scratch, enum row_kind kind)
 {
+    ASSERT_SLOW(self->node != NULL);
     ASSERT(kind <= ROW_DELETE);
     struct row *row = (struct row *)(void *)scratch;
     row->kind = kind;
@@ -216,9 +236,11 @@ static bool emit(struct group *self, uint8_t *scratch, enum row_kind kind)
     return output_row_copy(self->context->output, row);
 }
 
-/* Sends what changed in a group that goes on. */
+/* Sends what changed in a group that goes on. Without -U a COUNT(*) always changes, so nothing
+ * needs to be compared. */
 static bool update_emit(struct group *self, bool created)
 {
+    ASSERT_SLOW(self->node != NULL);
     if (created) {
         return emit(self, self->after, ROW_INSERT);
     }
@@ -231,19 +253,26 @@ static bool update_emit(struct group *self, bool created)
            emit(self, self->after, ROW_UPDATE_AFTER);
 }
 
-/* Deletes a group whose last row was taken back. */
+/* Deletes a group whose last row was taken back. A group that was new and came to 0 in one row
+ * was never told to anybody. */
 static bool group_remove(struct group *self, const struct accumulator_state *state, uint64_t hash,
                          struct span key, bool created)
 {
+    ASSERT_SLOW(self->node != NULL);
     ASSERT(state->value != NULL);
     accumulators_clear(self->set, state);
     (void)table_remove(self->groups, hash, key);
     return created || emit(self, self->before, ROW_DELETE);
 }
 
+/* A -U or -D of an unknown group is what a Flink job drops as well, e.g. after its state has
+ * been cleared. */
 static enum operator_verdict group_row(struct group *self, const struct row *row, uint64_t hash,
                                        struct span key)
 {
+    ASSERT_SLOW(self->node != NULL);
+    ASSERT_SLOW(row->bytes >= sizeof(struct row));
+    ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     const bool adds = row->kind == ROW_INSERT || row->kind == ROW_UPDATE_AFTER;
     bool created = false;
     struct accumulator_state state = {

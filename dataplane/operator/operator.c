@@ -41,6 +41,7 @@ enum operator_verdict operator_fail(struct operator_context *context, const char
 
 enum operator_verdict operator_fail_full(struct operator_context *context)
 {
+    ASSERT(context != NULL);
     const uint64_t bytes = (uint64_t)context->arena->page_count * ARENA_PAGE_BYTES;
     return operator_fail(context,
                          "state is full: this lane's arena of %llu MiB has no free page; give it "
@@ -66,6 +67,8 @@ void *operator_scratch(size_t bytes)
 
 struct keyer *keyer_create(const struct row_layout *layout, const struct key_columns *columns)
 {
+    ASSERT(layout != NULL);
+    ASSERT(columns != NULL);
     ASSERT(columns->count <= KEY_COLUMNS_MAX);
     struct keyer *keyer = operator_scratch((sizeof(*keyer) + CACHE_LINE_BYTES - 1) /
                                            CACHE_LINE_BYTES * CACHE_LINE_BYTES);
@@ -93,6 +96,7 @@ void keyer_destroy(struct keyer *keyer)
 /* Without columns every row has the same key of one byte. */
 static uint32_t keyer_encode(struct keyer *keyer, const struct row *row, uint32_t used)
 {
+    ASSERT_SLOW(keyer != NULL);
     if (keyer->columns.count == 0) {
         if (used == KEYER_BYTES) {
             return UINT32_MAX;
@@ -138,6 +142,8 @@ uint32_t keyer_fill(struct keyer *keyer, const struct table *table, const struct
 
 int widener_init(struct widener *widener, const struct row_layout *from)
 {
+    ASSERT(widener != NULL);
+    ASSERT(from != NULL);
     *widener = (struct widener){.from = from};
     widener->text_words = calloc(from->column_count + 1, sizeof(widener->text_words[0]));
     if (widener->text_words == NULL) {
@@ -161,6 +167,7 @@ void widener_fini(struct widener *widener)
 /* Where the row's tail ends, its padding apart. */
 static uint32_t tail_end(const struct widener *widener, const struct row *row)
 {
+    ASSERT_SLOW(row->bytes >= sizeof(struct row));
     const uint64_t *slots = row->words + widener->from->bitmap_words;
     uint32_t end = row_bytes_fixed(widener->from);
     for (uint32_t i = 0; i < widener->text_count; i++) {
@@ -175,6 +182,7 @@ static uint32_t tail_end(const struct widener *widener, const struct row *row)
 /* NULL bits of the input's columns; those behind stay set. */
 static void bitmap_copy(const struct row_layout *from, const struct row *row, struct row *into)
 {
+    ASSERT_SLOW(from->column_count <= ROW_COLUMNS_MAX);
     for (uint32_t i = 0; i < from->bitmap_words; i++) {
         const uint32_t columns = from->column_count - 64 * i;
         const uint64_t behind = columns >= 64 ? 0 : ~UINT64_C(0) << columns;
@@ -185,6 +193,8 @@ static void bitmap_copy(const struct row_layout *from, const struct row *row, st
 bool widener_begin(const struct widener *widener, struct output *output, struct row_writer *writer,
                    const struct row *row)
 {
+    ASSERT_SLOW(widener != NULL);
+    ASSERT_SLOW(output != NULL);
     ASSERT_SLOW(row->bytes >= row_bytes_fixed(widener->from));
     const struct row_layout *from = widener->from;
     if (!output_row_begin(output, writer, row)) {
@@ -214,6 +224,7 @@ bool widener_begin(const struct widener *widener, struct output *output, struct 
 bool results_store(struct accumulator_set *set, const struct accumulator_state *state,
                    struct output *output, struct row_writer *writer, uint32_t first_column)
 {
+    ASSERT_SLOW(writer->used <= writer->capacity);
     uint32_t next = 0;
     for (;;) {
         const uint32_t lacks = accumulators_store(set, state, writer, first_column, &next);
@@ -229,6 +240,7 @@ bool results_store(struct accumulator_set *set, const struct accumulator_state *
 const char *state_name(char into[static OPERATOR_NAME_BYTES], const char *kind,
                        const struct plan_node *node)
 {
+    ASSERT_SLOW(node->input_count <= PLAN_INPUTS_MAX);
     (void)snprintf(into, OPERATOR_NAME_BYTES, "%u.%s", node->id, kind);
     return into;
 }

@@ -4,7 +4,20 @@
  *
  * State: a table by key. A value holds the last fired time, a list of whole rows that wait for the
  * watermark, a list of packed rows that a later frame may have to give back (only the columns that
- * the calls read), and the accumulators. Timers say which keys are due. */
+ * the calls read), and the accumulators. Timers say which keys are due.
+ *
+ *     key -> value:  over_key { pending list, cleanup, sequence, last, frame list } | accumulators
+ *                         |                                       |
+ *                         | whole rows, ordered by time           | packed rows, ordered by time or
+ * number v                                       v a row:  pending ----(watermark reaches its
+ * time)----> answered, packed into the frame ----> left
+ *
+ * Invariants:
+ *   1. The accumulators hold exactly the rows of the frame list, or for an unbounded frame all
+ *   rows that were answered.
+ *   2. A key has a timer for each time among its pending rows.
+ *   3. A value pointer is good until a key is inserted or removed: values_void says that the
+ *   batch's pointers are not. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -13,6 +26,7 @@
 
 #define DUE_PAYLOAD_BYTES (KEY_BYTES_MAX + 4096)
 
+/* Also the way out of a failed open: every part may still be NULL. */
 static void over_close(struct operator* base)
 {
     struct over *self = (struct over *)base;
@@ -30,6 +44,7 @@ static void over_close(struct operator* base)
 
 static int calls_create(struct over *self)
 {
+    ASSERT(self != NULL);
     const uint32_t count = self->plan->call_count;
     self->calls = calloc(count + 1, sizeof(self->calls[0]));
     if (over_packer_init(&self->packer, self->input, 2 * count) != 0 || self->calls == NULL) {
@@ -50,7 +65,10 @@ static int calls_create(struct over *self)
 /* Keys of on-arrival unbounded frames have their accumulators twice. */
 static uint32_t heads_fill(const struct over *self, struct table_head *heads)
 {
+    ASSERT_SLOW(self != NULL);
+    ASSERT_SLOW(heads != NULL);
     uint32_t count = accumulators_heads(self->set, heads);
+    /* The second set lies behind the first and has its lists and maps at the same distances. */
     const uint32_t shift = accumulators_bytes(self->set) - (uint32_t)sizeof(struct over_key);
     if (self->plan->on_arrival && self->plan->unbounded) {
         for (uint32_t i = 0; i < count; i++) {
@@ -70,8 +88,11 @@ static uint32_t heads_fill(const struct over *self, struct table_head *heads)
     return count;
 }
 
+/* The caps are those of the state's table; a query that needs more is refused at start, with
+ * both numbers in the message. */
 static int table_make(struct over *self, struct error *error)
 {
+    ASSERT_SLOW(self != NULL);
     struct table_head heads[2 * ACCUMULATOR_HEADS_MAX + 2];
     const uint32_t head_count = heads_fill(self, heads);
     uint32_t bytes = accumulators_bytes(self->set);
@@ -94,8 +115,11 @@ static int table_make(struct over *self, struct error *error)
     return table_create(self->context->heap, &config, &self->keys, error);
 }
 
+/* An unbounded frame never gives a row back, so cheaper accumulators will do, e.g. a maximum
+ * instead of an ordered map. */
 static int state_create(struct over *self, struct error *error)
 {
+    ASSERT(self != NULL);
     const bool only_grows = self->plan->unbounded;
     const struct accumulator_config config = {
         .calls = self->calls,
@@ -117,9 +141,14 @@ static int state_create(struct over *self, struct error *error)
     return result;
 }
 
+/* uses_frame: rows are kept beyond their answer when they must leave again, or when a later old
+ * row must be put in order. */
 static int over_open(const struct plan_node *node, const struct row_layout *const *inputs,
                      struct operator_context *context, struct operator** out, struct error *error)
 {
+    ASSERT(node != NULL);
+    ASSERT(context != NULL);
+    ASSERT(out != NULL);
     ASSERT(node->operator== PLAN_OVER);
     if (node->over.frame_count != 0) {
         return over_fused_open(node, inputs, context, out, error);
@@ -156,6 +185,7 @@ static int over_open(const struct plan_node *node, const struct row_layout *cons
 
 bool over_emit(struct over *self, const struct accumulator_state *state, const struct row *row)
 {
+    ASSERT_SLOW(self->plan != NULL);
     struct row_writer writer;
     struct output *output = self->context->output;
     if (!widener_begin(&self->widener, output, &writer, row) ||
@@ -167,8 +197,10 @@ bool over_emit(struct over *self, const struct accumulator_state *state, const s
     return true;
 }
 
+/* The payload is the hash and the key, so that firing needs no search for either. */
 bool over_timer_set(struct over *self, int64_t time_ms, uint64_t hash, struct span key)
 {
+    ASSERT_SLOW(self->plan != NULL);
     ASSERT(key.bytes <= KEY_BYTES_MAX);
     /* A short key's payload is put together on the stack; the due payload may be in use. */
     uint8_t small[256];
@@ -181,14 +213,17 @@ bool over_timer_set(struct over *self, int64_t time_ms, uint64_t hash, struct sp
 
 void over_due_key(const struct over *self, uint64_t *hash, struct span *key)
 {
+    ASSERT_SLOW(self->plan != NULL);
     ASSERT(self->due.payload.bytes > sizeof(*hash));
     memcpy(hash, self->due.payload.data, sizeof(*hash));
     key->data = self->due.payload.data + sizeof(*hash);
     key->bytes = self->due.payload.bytes - sizeof(*hash);
 }
 
+/* A payload that fits a heap block is shown in place. */
 bool over_timer_pop(struct over *self, uint64_t *hash, struct span *key)
 {
+    ASSERT_SLOW(self->plan != NULL);
     ASSERT(!self->is_firing);
     const struct span_mut scratch = {.data = self->due_payload, .bytes = DUE_PAYLOAD_BYTES};
     if (!timers_pop(self->timers, self->watermark_ms, scratch, &self->due)) {
@@ -203,9 +238,12 @@ bool over_timer_pop(struct over *self, uint64_t *hash, struct span *key)
     return true;
 }
 
+/* Long lists are freed in bounded steps elsewhere; here all must go, since the value that points
+ * to them goes. */
 void over_key_remove(struct over *self, const struct accumulator_state *state, uint64_t hash,
                      struct span key)
 {
+    ASSERT_SLOW(self->plan != NULL);
     ASSERT(state->value != NULL);
     struct heap *heap = self->context->heap;
     while (!list_clear(heap, over_pending(state), UINT32_MAX)) {
@@ -220,6 +258,8 @@ void over_key_remove(struct over *self, const struct accumulator_state *state, u
 struct accumulator_state over_value_take(struct over *self, const struct over_lookup *lookup,
                                          bool *created)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(created != NULL);
     struct accumulator_state state = {
         .heap = self->context->heap,
         .value = lookup->value,
@@ -237,6 +277,7 @@ struct accumulator_state over_value_take(struct over *self, const struct over_lo
  * the chunks of their lists, then the items. */
 static void values_warm(struct over *self, uint32_t count)
 {
+    ASSERT_SLOW(self->plan != NULL);
     ASSERT(count <= PARCEL_ROWS_MAX);
     const uint32_t bytes = accumulators_bytes(self->set);
     const uint32_t first_byte = self->plan->on_arrival ? offsetof(struct over_key, last_ms) : 0;
@@ -270,9 +311,12 @@ static void values_warm(struct over *self, uint32_t count)
     }
 }
 
+/* One lookup for the batch as long as no key is new; behind an insert pages may have moved, and
+ * each row looks up its own key again. */
 static enum operator_verdict rows_take(struct over *self, const struct row *const *rows,
                                        uint32_t count)
 {
+    ASSERT_SLOW(self->plan != NULL);
     values_warm(self, count);
     for (uint32_t i = 0; i < count; i++) {
         ASSERT_SLOW(rows[i]->kind == ROW_INSERT);
@@ -291,6 +335,8 @@ static enum operator_verdict rows_take(struct over *self, const struct row *cons
     return OPERATOR_DONE;
 }
 
+/* Keys are encoded as many at a time as the keyer's buffer holds; a parcel is nearly always one
+ * round. */
 static enum operator_verdict over_process(struct operator* base, uint32_t input,
                                           const struct parcel *parcel)
 {

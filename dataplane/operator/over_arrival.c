@@ -26,9 +26,11 @@ static int64_t time_minus(int64_t time_ms, int64_t delta_ms)
     return __builtin_sub_overflow(time_ms, delta_ms, &difference) ? INT64_MIN : difference;
 }
 
-/* Begins a state that lives for one answer. */
+/* Begins a state that lives for one answer. Lives in the operator's scratch, but its lists and
+ * maps are in the arena: every path must end in accumulators_clear. */
 static struct accumulator_state scratch_begin(struct over *self, uint32_t shard)
 {
+    ASSERT_SLOW(self != NULL);
     ASSERT(accumulators_bytes(self->set) <= TABLE_VALUE_BYTES_MAX);
     struct accumulator_state state = {
         .heap = self->context->heap,
@@ -40,10 +42,13 @@ static struct accumulator_state scratch_begin(struct over *self, uint32_t shard)
     return state;
 }
 
-/* Adds the rows from cursor on, up to time_ms and at most count_max of them. */
+/* Adds the rows from cursor on, up to time_ms and at most count_max of them. The order stands
+ * for the row's place: the time for RANGE, a running number for ROWS, where ties are told apart
+ * by arrival. */
 static bool walk_add(struct over *self, struct accumulator_state *state, struct list_cursor cursor,
                      int64_t time_ms, int64_t count_max)
 {
+    ASSERT_SLOW(self->plan != NULL);
     const struct heap *heap = self->context->heap;
     bool more = cursor.chunk != 0;
     for (int64_t i = 0; more && i < count_max; i++) {
@@ -60,10 +65,12 @@ static bool walk_add(struct over *self, struct accumulator_state *state, struct 
     return true;
 }
 
-/* Answers a row over the rows from cursor on. */
+/* Answers a row over the rows from cursor on. Costs the length of the range. It is paid for rows
+ * that come out of order, and for ROWS frames. */
 static enum operator_verdict walk_answer(struct over *self, const struct row *row, uint32_t shard,
                                          struct list_cursor cursor, int64_t count_max)
 {
+    ASSERT_SLOW(self->plan != NULL);
     struct accumulator_state scratch = scratch_begin(self, shard);
     if (!walk_add(self, &scratch, cursor, over_time(row), count_max)) {
         return operator_fail_full(self->context);
@@ -73,9 +80,12 @@ static enum operator_verdict walk_answer(struct over *self, const struct row *ro
     return fits ? OPERATOR_DONE : operator_fail_row(self->context);
 }
 
-/* Gives up rows that lie in front of the newest frame and behind every frame of a row in time. */
+/* Gives up rows that lie in front of the newest frame and behind every frame of a row in time.
+ * At most DEAD_DROP_MAX a row, so that the work of one row stays bounded after a quiet spell;
+ * more than one, so that the list shrinks. */
 static void range_drop(struct over *self, struct accumulator_state *state)
 {
+    ASSERT_SLOW(self->plan != NULL);
     const struct heap *heap = self->context->heap;
     struct list_head *frame = over_frame_list(state);
     const int64_t newest = time_minus(over_key(state)->last_ms, self->plan->preceding);
@@ -90,10 +100,12 @@ static void range_drop(struct over *self, struct accumulator_state *state)
     }
 }
 
-/* The common case: no newer row of the key is here. */
+/* The common case: no newer row of the key is here. The frame's mark stands at the first row
+ * that is still inside, so leaving rows are found without a search. */
 static enum operator_verdict range_in_order(struct over *self, struct accumulator_state *state,
                                             const struct row *row, struct span content)
 {
+    ASSERT_SLOW(self->plan != NULL);
     ASSERT(over_time(row) >= over_key(state)->last_ms);
     ASSERT(content.data != NULL);
     struct heap *heap = self->context->heap;
@@ -124,6 +136,7 @@ static enum operator_verdict range_in_order(struct over *self, struct accumulato
 static enum operator_verdict range_out_of_order(struct over *self, struct accumulator_state *state,
                                                 const struct row *row, struct span content)
 {
+    ASSERT_SLOW(self->plan != NULL);
     ASSERT(over_time(row) < over_key(state)->last_ms);
     struct heap *heap = self->context->heap;
     struct list_head *frame = over_frame_list(state);
@@ -142,6 +155,7 @@ static enum operator_verdict range_out_of_order(struct over *self, struct accumu
 /* Gives up the oldest row when as many as a frame needs lie between it and the watermark. */
 static void rows_drop(struct over *self, struct accumulator_state *state)
 {
+    ASSERT_SLOW(self->plan != NULL);
     const struct heap *heap = self->context->heap;
     struct list_head *frame = over_frame_list(state);
     struct list_cursor cursor;
@@ -159,6 +173,7 @@ static void rows_drop(struct over *self, struct accumulator_state *state)
 static enum operator_verdict rows_answer(struct over *self, struct accumulator_state *state,
                                          const struct row *row, struct span content)
 {
+    ASSERT_SLOW(self->plan != NULL);
     ASSERT(self->plan->is_rows);
     struct heap *heap = self->context->heap;
     struct list_head *frame = over_frame_list(state);
@@ -185,6 +200,7 @@ static enum operator_verdict rows_answer(struct over *self, struct accumulator_s
 /* Moves rows that the watermark has passed into the accumulators behind it. */
 static bool behind_fold(struct over *self, const struct accumulator_state *state)
 {
+    ASSERT_SLOW(self->plan != NULL);
     ASSERT(self->plan->unbounded);
     struct heap *heap = self->context->heap;
     const struct accumulator_state behind = over_base_state(self, state);
@@ -206,6 +222,7 @@ static bool behind_fold(struct over *self, const struct accumulator_state *state
 static enum operator_verdict all_rebuild(struct over *self, struct accumulator_state *state,
                                          const struct row *row)
 {
+    ASSERT_SLOW(self->plan != NULL);
     const struct heap *heap = self->context->heap;
     const struct accumulator_state behind = over_base_state(self, state);
     accumulators_clear(self->set, state);
@@ -235,6 +252,7 @@ static enum operator_verdict all_rebuild(struct over *self, struct accumulator_s
 static enum operator_verdict unbounded_answer(struct over *self, struct accumulator_state *state,
                                               const struct row *row, struct span content)
 {
+    ASSERT_SLOW(self->plan != NULL);
     ASSERT(self->plan->unbounded);
     struct over_key *key = over_key(state);
     const int64_t time_ms = over_time(row);
@@ -258,18 +276,22 @@ static enum operator_verdict unbounded_answer(struct over *self, struct accumula
  * little more than the frame would else be made and forgotten for each row. */
 static int64_t end_ms(const struct over *self, const struct over_key *key)
 {
+    ASSERT_SLOW(self->plan != NULL);
     return key->last_ms + self->plan->preceding + 1;
 }
 
 static bool end_timer_set(struct over *self, const struct over_key *key, uint64_t hash,
                           struct span name)
 {
+    ASSERT_SLOW(self->plan != NULL);
     return over_timer_set(self, end_ms(self, key) + END_SLACK_MS, hash, name);
 }
 
 static bool key_init(struct over *self, const struct accumulator_state *state, int64_t time_ms,
                      const struct over_lookup *lookup)
 {
+    ASSERT(self != NULL);
+    ASSERT(state != NULL);
     ASSERT(state->value != NULL);
     list_init(over_pending(state), state->shard, 0);
     list_init(over_frame_list(state), state->shard, 1);
@@ -286,6 +308,7 @@ static bool key_init(struct over *self, const struct accumulator_state *state, i
 enum operator_verdict over_arrival_row(struct over *self, const struct row *row,
                                        const struct over_lookup *lookup)
 {
+    ASSERT_SLOW(self->plan != NULL);
     bool created;
     const int64_t time_ms = over_time(row);
     struct accumulator_state state = over_value_take(self, lookup, &created);
@@ -308,6 +331,7 @@ enum operator_verdict over_arrival_row(struct over *self, const struct row *row,
 
 enum operator_verdict over_arrival_advance(struct over *self)
 {
+    ASSERT_SLOW(self->plan != NULL);
     uint64_t hash;
     struct span key;
     while (over_timer_pop(self, &hash, &key)) {

@@ -9,14 +9,24 @@
  *  3. Bounded RANGE forgets a key by a clean-up timer at time + 1.5 frames + 1 ms, set anew only
  *     when a row's time + 1 frame + 1 ms lies above it. A clean-up timer that was overtaken still
  *     counts as fired for rule 1.
- */
+
+ *
+ *     advance(W):  pop timers with time <= W, one after the other
+ *                  RANGE:  retract leavers -> add all ties -> emit each tie
+ *                  ROWS:   for each tie: retract the oldest, add it, emit it
+ *
+ * A full output stops in the middle of the ties: the timer stays in self->due (is_firing), the
+ * ties that are in the accumulators already are told by is_accumulated, and those answered have
+ * left the list. The next advance goes on there. */
 #include "dataplane/operator/over_internal.h"
 
 static bool is_bounded_range(const struct over *self)
 {
+    ASSERT_SLOW(self->plan != NULL);
     return !self->plan->unbounded && !self->plan->is_rows;
 }
 
+/* Times near the ends of the range are legal rows; a sum past the end means never. */
 static int64_t time_plus(int64_t time_ms, int64_t delta_ms)
 {
     int64_t sum;
@@ -25,16 +35,22 @@ static int64_t time_plus(int64_t time_ms, int64_t delta_ms)
 
 static bool is_late(const struct over *self, const struct over_key *key, int64_t time_ms)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    /* Flink's two operators differ here (1): the unbounded one asks the watermark, the bounded
+     * one its own last timer, which starts at 0 and so drops rows at or before 1970. */
     if (self->plan->unbounded) {
         return time_ms <= self->watermark_ms;
     }
     return time_ms <= (key == NULL ? 0 : key->last_ms);
 }
 
-/* Whether a row of this time waits already, and so has set the timer. */
+/* Whether a row of this time waits already, and so has set the timer. Pending rows are in order
+ * of time, so the newest tells in the usual case; only a row that is older than that needs the
+ * search. */
 static bool has_timer(const struct over *self, const struct accumulator_state *state,
                       int64_t time_ms)
 {
+    ASSERT_SLOW(self->plan != NULL);
     struct list_cursor cursor;
     const struct list_head *pending = over_pending(state);
     if (!list_last(self->context->heap, pending, &cursor)) {
@@ -47,13 +63,16 @@ static bool has_timer(const struct over *self, const struct accumulator_state *s
     return order == time_ms;
 }
 
-/* Rule 3. */
+/* Rule 3. Flink sets a timer at 1.5 frames and checks against 1 frame, so that a busy key does
+ * not set one a row. The rounding of 1.5 frames through a double is Flink's as well. */
 static bool cleanup_register(struct over *self, struct over_key *value, int64_t time_ms,
                              uint64_t hash, struct span key)
 {
+    ASSERT_SLOW(self->plan != NULL);
     ASSERT(is_bounded_range(self));
     const int64_t frame_ms = self->plan->preceding;
     const int64_t earliest = time_plus(time_plus(time_ms, frame_ms), 1);
+    /* The one that is set is late enough. */
     if (value->cleanup_ms != 0 && value->cleanup_ms >= earliest) {
         return true;
     }
@@ -64,15 +83,20 @@ static bool cleanup_register(struct over *self, struct over_key *value, int64_t 
 
 static void key_init(struct over *self, const struct accumulator_state *state)
 {
+    ASSERT(self != NULL);
     ASSERT(state->value != NULL);
     list_init(over_pending(state), state->shard, 0);
     list_init(over_frame_list(state), state->shard, 0);
     accumulators_init(self->set, state);
 }
 
+/* Late rows are counted and dropped before the key is inserted: a key with late rows only leaves
+ * no state behind. */
 enum operator_verdict over_event_row(struct over *self, const struct row *row,
                                      const struct over_lookup *lookup)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(lookup != NULL);
     ASSERT_SLOW(row->bytes >= sizeof(*row));
     const int64_t time_ms = over_time(row);
     const uint64_t hash = lookup->hash;
@@ -106,9 +130,11 @@ enum operator_verdict over_event_row(struct over *self, const struct row *row,
     return OPERATOR_DONE;
 }
 
-/* Shows a waiting row; a long one is read into memory first. */
+/* Shows a waiting row; a long one is read into memory first. Rows up to a chunk's size lie in
+ * the list and are shown there. */
 static const struct row *pending_row(struct over *self, const struct list_item *item)
 {
+    ASSERT_SLOW(self->plan != NULL);
     if (item->data != NULL) {
         return (const struct row *)(const void *)item->data;
     }
@@ -121,6 +147,7 @@ static const struct row *pending_row(struct over *self, const struct list_item *
 static bool take_in(struct over *self, struct accumulator_state *state, const struct row *row,
                     int64_t order)
 {
+    ASSERT_SLOW(self->plan != NULL);
     state->order = order;
     if (!self->uses_frame) {
         return accumulators_add(self->set, state, row);
@@ -131,7 +158,8 @@ static bool take_in(struct over *self, struct accumulator_state *state, const st
            accumulators_add(self->set, state, over_row(content));
 }
 
-/* Takes the oldest row of the frame out. */
+/* Takes the oldest row of the frame out. The accumulators see the row exactly as they saw it
+ * when it came in: the packed form is kept for that. */
 static bool take_out(struct over *self, struct accumulator_state *state,
                      const struct list_item *item)
 {
@@ -143,9 +171,11 @@ static bool take_out(struct over *self, struct accumulator_state *state,
     return fine;
 }
 
-/* RANGE: lets go of rows that are more than the frame older than time_ms. */
+/* RANGE: lets go of rows that are more than the frame older than time_ms. The frame's oldest
+ * rows come first; the first that stays ends the loop. */
 static bool leavers_retract(struct over *self, struct accumulator_state *state, int64_t time_ms)
 {
+    ASSERT_SLOW(self->plan != NULL);
     ASSERT(is_bounded_range(self));
     const struct heap *heap = self->context->heap;
     struct list_cursor cursor;
@@ -164,6 +194,7 @@ static bool leavers_retract(struct over *self, struct accumulator_state *state, 
 /* RANGE: takes in all waiting rows of one time. */
 static bool ties_accumulate(struct over *self, struct accumulator_state *state, int64_t time_ms)
 {
+    ASSERT_SLOW(self->plan != NULL);
     ASSERT(!self->plan->is_rows);
     const struct heap *heap = self->context->heap;
     struct list_cursor cursor;
@@ -185,9 +216,12 @@ static bool ties_accumulate(struct over *self, struct accumulator_state *state, 
 static bool row_accumulate(struct over *self, struct accumulator_state *state,
                            const struct row *row)
 {
+    ASSERT_SLOW(self->plan != NULL);
     ASSERT(self->plan->is_rows);
     const struct heap *heap = self->context->heap;
     struct list_cursor cursor;
+    /* preceding counts the rows before the current one, so the frame holds one more when it is
+     * full. */
     if (!self->plan->unbounded && (int64_t)over_frame_list(state)->count > self->plan->preceding &&
         list_first(heap, over_frame_list(state), &cursor)) {
         const struct list_item item = list_item(heap, &cursor);
@@ -201,6 +235,7 @@ static bool row_accumulate(struct over *self, struct accumulator_state *state,
 /* Answers the waiting rows of the timer's time, as many as the output takes. */
 static enum operator_verdict answer(struct over *self, struct accumulator_state *state)
 {
+    ASSERT_SLOW(self->plan != NULL);
     ASSERT(self->is_firing);
     ASSERT(self->plan->is_rows || self->is_accumulated);
     struct heap *heap = self->context->heap;
@@ -225,8 +260,11 @@ static enum operator_verdict answer(struct over *self, struct accumulator_state 
     return OPERATOR_DONE;
 }
 
+/* A timer of a key that a clean-up has removed finds nothing and is done. */
 static enum operator_verdict fire(struct over *self, uint64_t hash, struct span key)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     struct accumulator_state state = {
         .heap = self->context->heap,
         .value = table_find_write(self->keys, hash, key),
@@ -255,8 +293,10 @@ static enum operator_verdict fire(struct over *self, uint64_t hash, struct span 
     return verdict;
 }
 
+/* Called again with the same watermark after AGAIN, and with a later one otherwise. */
 enum operator_verdict over_event_advance(struct over *self)
 {
+    ASSERT_SLOW(self->plan != NULL);
     uint64_t hash;
     struct span key;
     for (;;) {

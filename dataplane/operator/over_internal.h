@@ -57,6 +57,7 @@ static inline struct span over_pack(struct over *self, const struct row *row)
 /* Shows packed content as a row; only columns may be read, not the header. */
 static inline const struct row *over_row(struct span content)
 {
+    ASSERT_SLOW(content.data != NULL || content.bytes == 0);
     return (const struct row *)(const void *)(content.data - sizeof(struct row));
 }
 
@@ -93,12 +94,14 @@ void over_key_remove(struct over *self, const struct accumulator_state *state, u
 /* The event time that OVER works with: a NULL time reads as the epoch, as in Flink. */
 static inline int64_t over_time(const struct row *row)
 {
+    ASSERT_SLOW(row->bytes >= sizeof(struct row));
     return row->time_ms == ROW_TIME_NONE ? 0 : row->time_ms;
 }
 
 /* The operator's front of a state. */
 static inline struct over_key *over_key(const struct accumulator_state *state)
 {
+    ASSERT_SLOW(state->value != NULL);
     return (struct over_key *)(void *)state->value;
 }
 
@@ -148,6 +151,7 @@ enum operator_verdict over_arrival_advance(struct over *self);
 static inline struct accumulator_state over_base_state(const struct over *self,
                                                        const struct accumulator_state *state)
 {
+    ASSERT_SLOW(self->plan != NULL);
     struct accumulator_state base = *state;
     base.value += accumulators_bytes(self->set) - sizeof(struct over_key);
     return base;

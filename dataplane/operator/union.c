@@ -14,6 +14,7 @@ struct union_all {
 static int union_open(const struct plan_node *node, const struct row_layout *const *inputs,
                       struct operator_context *context, struct operator** out, struct error *error)
 {
+    ASSERT(node != NULL);
     ASSERT(node->operator== PLAN_UNION);
     struct union_all *self = calloc(1, sizeof(*self));
     if (self == NULL) {
@@ -28,6 +29,7 @@ static int union_open(const struct plan_node *node, const struct row_layout *con
 static enum operator_verdict union_process(struct operator* base, uint32_t input,
                                            const struct parcel *parcel)
 {
+    ASSERT(parcel->row_count <= PARCEL_ROWS_MAX);
     struct union_all *self = (struct union_all *)base;
     ASSERT(parcel->kind == PARCEL_ROWS);
     const struct row *row = parcel_first(parcel);

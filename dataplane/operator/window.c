@@ -14,7 +14,13 @@
  * while their window fires are lost too. There the phase is built as it is, with a table of its
  * own; elsewhere its ends of panes and the windows' ends agree and it can be left out.
  *
- * Timers fire in the order of time and then of first arrival, so the output's order is fixed. */
+ * Timers fire in the order of time and then of first arrival, so the output's order is fixed.
+ *
+ *     slices   |--s1--|--s2--|--s3--|--s4--|        a pane a key and slice, named by its end
+ *     HOP      [------ w ------)                    merges the panes of its slices
+ *                     [------ w' ------)            s2, s3 are merged twice, kept once
+ *     TUMBLE   one slice a window: the pane itself is the answer
+ *     CUMULATE [s1) [s1 s2) [s1 s2 s3) ...          until the full size, then anew */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -69,8 +75,10 @@ static void window_close(struct operator* base)
     free(self);
 }
 
+/* Flink refuses to merge these two, which changes its plan and with it which rows count as late. */
 static bool has_first_or_last(const struct plan_window *plan)
 {
+    ASSERT_SLOW(plan != NULL);
     for (uint32_t i = 0; i < plan->call_count; i++) {
         if (plan->calls[i].function == AGGREGATE_FIRST_VALUE ||
             plan->calls[i].function == AGGREGATE_LAST_VALUE) {
@@ -80,8 +88,10 @@ static bool has_first_or_last(const struct plan_window *plan)
     return false;
 }
 
+/* base_bytes is what stands in front of the accumulators in a pane. */
 static int state_create(struct window *self, struct error *error)
 {
+    ASSERT(self != NULL);
     const struct accumulator_config config = {
         .calls = self->plan->calls,
         .call_count = self->plan->call_count,
@@ -117,12 +127,17 @@ static int state_create(struct window *self, struct error *error)
 /* A row that comes with its window (cascaded) belongs to that one only. */
 static bool is_cascaded(const struct window *self)
 {
+    ASSERT_SLOW(self->plan != NULL);
     return self->plan->window_end_column != PLAN_WINDOW_END_NONE;
 }
 
+/* Two key buffers, because firing one window touches the panes of others. */
 static int window_open(const struct plan_node *node, const struct row_layout *const *inputs,
                        struct operator_context *context, struct operator** out, struct error *error)
 {
+    ASSERT(node != NULL);
+    ASSERT(context != NULL);
+    ASSERT(out != NULL);
     ASSERT(node->operator== PLAN_WINDOW);
     struct window *self = calloc(1, sizeof(*self));
     if (self == NULL) {
@@ -162,8 +177,10 @@ static int window_open(const struct plan_node *node, const struct row_layout *co
     return 0;
 }
 
+/* Before the first hand-over (4) nothing is over, however late it is. */
 static bool is_over(const struct window *self, int64_t end_ms)
 {
+    ASSERT_SLOW(self->plan != NULL);
     return self->handed_on && window_fire_ms(&self->spec, end_ms) <= self->watermark_ms;
 }
 
@@ -179,6 +196,7 @@ static struct span key_with_end(struct window *self, struct span key, int64_t en
 
 static int64_t key_end(struct span key)
 {
+    ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     int64_t end_ms;
     ASSERT(key.bytes > sizeof(end_ms));
     memcpy(&end_ms, key.data, sizeof(end_ms));
@@ -187,6 +205,7 @@ static int64_t key_end(struct span key)
 
 static struct pane *pane_of(const struct accumulator_state *state)
 {
+    ASSERT_SLOW(state->value != NULL);
     return (struct pane *)(void *)state->value;
 }
 
@@ -194,6 +213,8 @@ static struct pane *pane_of(const struct accumulator_state *state)
 static struct accumulator_state pane_take(struct window *self, struct table *table, uint64_t hash,
                                           struct span key)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     bool created = false;
     struct accumulator_state state = {
         .heap = self->context->heap,
@@ -208,6 +229,8 @@ static struct accumulator_state pane_take(struct window *self, struct table *tab
 
 static void pane_drop(struct window *self, struct span key, int64_t end_ms)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     const struct span pane = key_with_end(self, key, end_ms);
     const uint64_t hash = hash_bytes(pane);
     const struct accumulator_state state = {
@@ -224,6 +247,8 @@ static void pane_drop(struct window *self, struct span key, int64_t end_ms)
 /* Rule 2: sets the timer of a window unless it is set. */
 static bool timer_ensure(struct window *self, struct span key, int64_t end_ms)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     const struct span pane = key_end(key) == end_ms ? key : key_with_end(self, key, end_ms);
     const uint64_t hash = hash_bytes(pane);
     const struct accumulator_state state = pane_take(self, self->panes, hash, pane);
@@ -264,6 +289,8 @@ static bool pane_add(struct window *self, const struct accumulator_state *state,
 static enum operator_verdict window_row(struct window *self, const struct row *row, uint64_t hash,
                                         struct span key)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     const int64_t slice_end = key_end(key);
     int64_t open_end = slice_end;
     if (self->gathered == NULL && !first_open(self, slice_end, &open_end)) {
@@ -282,9 +309,11 @@ static enum operator_verdict window_row(struct window *self, const struct row *r
     return OPERATOR_DONE;
 }
 
-/* The end of the slice that a row belongs to; false for a row without time. */
+/* The end of the slice that a row belongs to; false for a row without time. TIMESTAMP_LTZ is cut
+ * on the local clock: a day may have 23 or 25 hours. */
 static bool slice_of(const struct window *self, const struct row *row, int64_t *slice_end)
 {
+    ASSERT_SLOW(self->plan != NULL);
     if (is_cascaded(self)) {
         const uint32_t column = self->plan->window_end_column;
         struct timestamp end;
@@ -299,6 +328,7 @@ static bool slice_of(const struct window *self, const struct row *row, int64_t *
     return true;
 }
 
+/* A NULL time fails the job, in Flink's words. */
 static enum operator_verdict window_process(struct operator* base, uint32_t input,
                                             const struct parcel *parcel)
 {
@@ -333,9 +363,12 @@ static enum operator_verdict window_process(struct operator* base, uint32_t inpu
     return OPERATOR_DONE;
 }
 
+/* Columns in the plan's order: key, calls, then the window columns that are wanted. */
 static bool window_emit(struct window *self, const struct accumulator_state *state, struct span key,
                         int64_t end_ms)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     const struct span group = {.data = key.data + sizeof(end_ms),
                                .bytes = key.bytes - sizeof(end_ms)};
     const struct row header = {
@@ -438,6 +471,7 @@ static bool gathered_hand_on(struct window *self, int64_t watermark_ms)
 static bool pane_merge(struct window *self, const struct accumulator_state *merged, struct span key,
                        int64_t end_ms)
 {
+    ASSERT_SLOW(self->plan != NULL);
     ASSERT(merged->value == self->merged);
     const struct span pane = key_with_end(self, key, end_ms);
     const uint64_t hash = hash_bytes(pane);
@@ -457,6 +491,8 @@ static bool pane_merge(struct window *self, const struct accumulator_state *merg
 static bool panes_merge(struct window *self, const struct accumulator_state *merged,
                         struct span key, int64_t end_ms)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     const int64_t width = self->spec.pane_ms;
     const int64_t start = window_start(&self->spec, end_ms);
     const bool upward = self->spec.plan.kind == PLAN_WINDOW_CUMULATE || self->keeps_order;
@@ -470,9 +506,12 @@ static bool panes_merge(struct window *self, const struct accumulator_state *mer
     return true;
 }
 
-/* Rules 2 and 3 behind a fired window of several panes. */
+/* Rules 2 and 3 behind a fired window of several panes. HOP goes on as long as the merged window
+ * held anything: the next window shares all but its oldest slice. CUMULATE goes on to the full
+ * size. */
 static bool window_go_on(struct window *self, struct span key, int64_t end_ms, bool is_empty)
 {
+    ASSERT_SLOW(self->plan != NULL);
     ASSERT(!is_cascaded(self));
     const int64_t slide = self->spec.plan.slide_ms;
     const int64_t start = window_start(&self->spec, end_ms);
@@ -494,9 +533,12 @@ static bool window_go_on(struct window *self, struct span key, int64_t end_ms, b
     return true;
 }
 
+/* The merged state has lists of its own in the arena, which go before the next window. */
 static enum operator_verdict window_fire_merged(struct window *self, struct span key,
                                                 int64_t end_ms, bool is_lost)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     const struct accumulator_state merged = {
         .heap = self->context->heap,
         .value = self->merged,
@@ -517,8 +559,10 @@ static enum operator_verdict window_fire_merged(struct window *self, struct span
                                                      : operator_fail_full(self->context);
 }
 
+/* TUMBLE and cascaded rows need no merge: the pane is answered and removed. */
 static enum operator_verdict window_fire(struct window *self, struct span key)
 {
+    ASSERT_SLOW(self->plan != NULL);
     ASSERT(self->handed_on);
     const int64_t end_ms = key_end(key);
     const bool is_lost = window_fire_ms(&self->spec, end_ms) <= self->lost_until_ms;
@@ -545,6 +589,7 @@ static enum operator_verdict window_advance(struct operator* base, int64_t water
     struct window *self = (struct window *)base;
     ASSERT(watermark_ms >= self->watermark_ms);
     if (!self->handed_on) {
+        /* 1970 in the watermark: the first phase hands on (4). */
         if (watermark_ms >= 0) {
             self->handed_on = true;
             self->lost_until_ms = self->watermark_ms;

@@ -31,6 +31,7 @@ static int window_rows_open(const struct plan_node *node, const struct row_layou
                             struct operator_context *context, struct operator** out,
                             struct error *error)
 {
+    ASSERT(node != NULL);
     ASSERT(node->operator== PLAN_WINDOW_ROWS);
     ASSERT(node->layout.column_count == inputs[0]->column_count + 3);
     struct window_rows *self = calloc(1, sizeof(*self));
@@ -57,6 +58,7 @@ static int window_rows_open(const struct plan_node *node, const struct row_layou
 static bool window_emit(struct window_rows *self, const struct row *row, int64_t start_ms,
                         int64_t end_ms)
 {
+    ASSERT_SLOW(self != NULL);
     struct row_writer writer;
     if (!widener_begin(&self->widener, self->context->output, &writer, row)) {
         return false;
@@ -76,6 +78,7 @@ static bool window_emit(struct window_rows *self, const struct row *row, int64_t
 static bool window_nth(const struct window_spec *spec, int64_t local_ms, uint64_t index,
                        int64_t *start_ms, int64_t *end_ms)
 {
+    ASSERT_SLOW(spec->pane_ms > 0);
     const struct plan_window_spec *plan = &spec->plan;
     if (plan->kind == PLAN_WINDOW_CUMULATE) {
         *start_ms = window_floor(local_ms, plan->size_ms, plan->offset_ms);
@@ -90,6 +93,7 @@ static bool window_nth(const struct window_spec *spec, int64_t local_ms, uint64_
 
 static enum operator_verdict row_expand(struct window_rows *self, const struct row *row)
 {
+    ASSERT_SLOW(row->bytes >= sizeof(struct row));
     if (row->time_ms == ROW_TIME_NONE) {
         self->context->counters[OPERATOR_NULL_TIME_DROPPED]++;
         return OPERATOR_DONE;

@@ -36,6 +36,7 @@ static int64_t common_divisor(int64_t a, int64_t b)
 int window_spec_init(struct window_spec *spec, const struct plan_window_spec *plan,
                      struct error *error)
 {
+    ASSERT(spec != NULL);
     ASSERT(plan->size_ms > 0);
     ASSERT(plan->slide_ms > 0);
     *spec = (struct window_spec){.plan = *plan};
@@ -76,6 +77,7 @@ int64_t window_hand_on_ms(const struct window_spec *spec, int64_t watermark_ms)
 
 void window_spec_fini(struct window_spec *spec)
 {
+    ASSERT(spec->pane_ms > 0);
     zone_destroy(spec->zone);
     spec->zone = NULL;
 }
@@ -83,6 +85,7 @@ void window_spec_fini(struct window_spec *spec)
 void window_column_set(const struct window_spec *spec, enum plan_window_column which,
                        int64_t start_ms, int64_t end_ms, struct row_writer *writer, uint32_t column)
 {
+    ASSERT_SLOW(writer->used <= writer->capacity);
     ASSERT(column < writer->layout->column_count);
     struct timestamp value = {.ms = end_ms};
     if (which == PLAN_WINDOW_START) {

@@ -38,6 +38,7 @@ static inline int64_t window_floor(int64_t value, int64_t by, int64_t offset)
  * threads  any */
 static inline int64_t window_local(const struct window_spec *spec, int64_t time_ms)
 {
+    ASSERT_SLOW(spec->pane_ms > 0);
     return spec->zone == NULL ? time_ms : zone_local(spec->zone, time_ms);
 }
 
@@ -45,6 +46,7 @@ static inline int64_t window_local(const struct window_spec *spec, int64_t time_
  * threads  any */
 static inline int64_t window_slice_end(const struct window_spec *spec, int64_t local_ms)
 {
+    ASSERT_SLOW(spec->pane_ms > 0);
     const struct plan_window_spec *plan = &spec->plan;
     if (plan->kind == PLAN_WINDOW_CUMULATE) {
         const int64_t start = window_floor(local_ms, plan->size_ms, plan->offset_ms);
@@ -57,6 +59,7 @@ static inline int64_t window_slice_end(const struct window_spec *spec, int64_t l
  * gap between windows. threads  any */
 static inline int64_t window_first_end(const struct window_spec *spec, int64_t slice_end)
 {
+    ASSERT_SLOW(spec->pane_ms > 0);
     const struct plan_window_spec *plan = &spec->plan;
     if (plan->kind != PLAN_WINDOW_HOP) {
         return slice_end;
@@ -69,6 +72,7 @@ static inline int64_t window_first_end(const struct window_spec *spec, int64_t s
  * threads  any */
 static inline int64_t window_last_end(const struct window_spec *spec, int64_t slice_end)
 {
+    ASSERT_SLOW(spec->pane_ms > 0);
     const struct plan_window_spec *plan = &spec->plan;
     switch (plan->kind) {
     case PLAN_WINDOW_HOP:
@@ -85,6 +89,7 @@ static inline int64_t window_last_end(const struct window_spec *spec, int64_t sl
  * threads  any */
 static inline int64_t window_start(const struct window_spec *spec, int64_t end_ms)
 {
+    ASSERT_SLOW(spec->pane_ms > 0);
     const struct plan_window_spec *plan = &spec->plan;
     return plan->kind == PLAN_WINDOW_CUMULATE
                ? window_floor(end_ms - 1, plan->size_ms, plan->offset_ms)
@@ -96,6 +101,7 @@ static inline int64_t window_start(const struct window_spec *spec, int64_t end_m
  * threads  any */
 static inline int64_t window_fire_ms(const struct window_spec *spec, int64_t end_ms)
 {
+    ASSERT_SLOW(spec->pane_ms > 0);
     const int64_t hour_ms = 3600000;
     if (spec->zone == NULL) {
         return end_ms - 1;
@@ -115,6 +121,7 @@ int64_t window_hand_on_ms(const struct window_spec *spec, int64_t watermark_ms);
  * threads  any */
 static inline int64_t window_time_ms(const struct window_spec *spec, int64_t end_ms)
 {
+    ASSERT_SLOW(spec->pane_ms > 0);
     return spec->zone == NULL ? end_ms - 1 : zone_utc(spec->zone, end_ms - 1);
 }
 
