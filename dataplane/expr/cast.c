@@ -24,6 +24,9 @@ const void *cast_mode(enum expr_function function)
 
 void cast_bad(struct kernel_run *run, uint32_t row, const char *format, ...)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT_SLOW(run->count <= PARCEL_ROWS_MAX);
     const bool *try_cast = run->constant;
     if (*try_cast) {
         kernel_null(run, row);
@@ -87,23 +90,28 @@ static int64_t to_whole(enum type_kind kind, double x)
 
 static void f64_to_whole(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
     const enum type_kind kind = run->out->type.kind;
     KERNEL_ROWS(run, { run->out->i64[i] = to_whole(kind, run->in[0]->f64[i]); });
 }
 
 static void f32_to_whole(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
     const enum type_kind kind = run->out->type.kind;
     KERNEL_ROWS(run, { run->out->i64[i] = to_whole(kind, (double)run->in[0]->f32[i]); });
 }
 
 static struct decimal_shape shape_of(const struct type *type)
 {
+    ASSERT_SLOW(type->kind <= TYPE_ROW);
     return (struct decimal_shape){.precision = type->precision, .scale = type->scale};
 }
 
 static void word_to_decimal(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const struct decimal_shape to = shape_of(&run->out->type);
     KERNEL_ROWS(run, {
         __int128 value = 0;
@@ -117,6 +125,9 @@ static void word_to_decimal(struct kernel_run *run)
 /* Every value of the source fits: only the scale grows. */
 static void decimal_widen(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     const uint8_t from_scale = type_is_integer(&run->in[0]->type) ? 0 : run->in[0]->type.scale;
     const __int128 power = decimal_power((uint32_t)run->out->type.scale - from_scale);
     if (run->out->type.precision <= TYPE_DECIMAL_NARROW_MAX) {
@@ -131,6 +142,9 @@ static void decimal_widen(struct kernel_run *run)
 
 static void decimal_to_decimal(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     const struct vector *in = run->in[0];
     const struct decimal_shape to = shape_of(&run->out->type);
     KERNEL_ROWS(run, {
@@ -145,6 +159,8 @@ static void decimal_to_decimal(struct kernel_run *run)
 
 static void decimal_to_whole(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const struct vector *in = run->in[0];
     const enum type_kind kind = run->out->type.kind;
     const __int128 power = decimal_power(in->type.scale);
@@ -154,12 +170,14 @@ static void decimal_to_whole(struct kernel_run *run)
 
 static void decimal_to_bool(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
     KERNEL_ROWS(run, { run->out->i64[i] = decimal_load(run->in[0], i) != 0; });
 }
 
 /* Correctly rounded: by one exact division where both sides are exact doubles, else by the text. */
 static double decimal_to_double(__int128 unscaled, uint8_t scale)
 {
+    ASSERT_SLOW(scale <= TYPE_DECIMAL_PRECISION_MAX);
     const __int128 magnitude = unscaled < 0 ? -unscaled : unscaled;
     if (magnitude <= (__int128)1 << 53 && scale <= EXACT_SCALE_MAX) {
         return (double)(int64_t)unscaled / (double)decimal_power(scale);
@@ -175,6 +193,8 @@ static double decimal_to_double(__int128 unscaled, uint8_t scale)
 
 static void decimal_to_f64(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const struct vector *in = run->in[0];
     KERNEL_ROWS(run,
                 { run->out->f64[i] = decimal_to_double(decimal_load(in, i), in->type.scale); });
@@ -182,6 +202,8 @@ static void decimal_to_f64(struct kernel_run *run)
 
 static void decimal_to_f32(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const struct vector *in = run->in[0];
     KERNEL_ROWS(
         run, { run->out->f32[i] = (float)decimal_to_double(decimal_load(in, i), in->type.scale); });
@@ -190,6 +212,9 @@ static void decimal_to_f32(struct kernel_run *run)
 /* By the shortest text, as BigDecimal.valueOf does. */
 static void put_double_as_decimal(struct kernel_run *run, uint32_t i, double x)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT_SLOW(run->count <= PARCEL_ROWS_MAX);
     if (!isfinite(x)) {
         kernel_fail(run, i, "Infinite or NaN");
         return;
@@ -208,22 +233,27 @@ static void put_double_as_decimal(struct kernel_run *run, uint32_t i, double x)
 
 static void f64_to_decimal(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
     KERNEL_ROWS(run, { put_double_as_decimal(run, i, run->in[0]->f64[i]); });
 }
 
 static void f32_to_decimal(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
     KERNEL_ROWS(run, { put_double_as_decimal(run, i, (double)run->in[0]->f32[i]); });
 }
 
 static bool is_word_number(const struct type *type)
 {
+    ASSERT_SLOW(type->kind <= TYPE_ROW);
     return type_is_integer(type) || type->kind == TYPE_BOOLEAN;
 }
 
 /* Tells whether every value of `from` fits the decimal `to` without loss. */
 static bool decimal_only_grows(const struct type *from, const struct type *to)
 {
+    ASSERT_SLOW(from->kind <= TYPE_ROW);
+    ASSERT_SLOW(to->kind <= TYPE_ROW);
     static const uint8_t digits[] = {[TYPE_BOOLEAN] = 1,
                                      [TYPE_TINYINT] = 3,
                                      [TYPE_SMALLINT] = 5,
@@ -237,6 +267,8 @@ static bool decimal_only_grows(const struct type *from, const struct type *to)
 
 static kernel_function *find_from_word(const struct type *from, const struct type *to)
 {
+    ASSERT_SLOW(from->kind <= TYPE_ROW);
+    ASSERT_SLOW(to->kind <= TYPE_ROW);
     switch (to->kind) {
     case TYPE_BOOLEAN:
         return word_to_bool;
@@ -262,6 +294,8 @@ static kernel_function *find_from_word(const struct type *from, const struct typ
 
 static kernel_function *find_from_float(const struct type *from, const struct type *to)
 {
+    ASSERT_SLOW(from->kind <= TYPE_ROW);
+    ASSERT_SLOW(to->kind <= TYPE_ROW);
     const bool single = from->kind == TYPE_FLOAT;
     switch (to->kind) {
     case TYPE_BOOLEAN:
@@ -279,6 +313,8 @@ static kernel_function *find_from_float(const struct type *from, const struct ty
 
 static kernel_function *find_from_decimal(const struct type *from, const struct type *to)
 {
+    ASSERT_SLOW(from->kind <= TYPE_ROW);
+    ASSERT_SLOW(to->kind <= TYPE_ROW);
     switch (to->kind) {
     case TYPE_BOOLEAN:
         return decimal_to_bool;
@@ -295,6 +331,9 @@ static kernel_function *find_from_decimal(const struct type *from, const struct 
 
 void cast_number_find(const struct type *from, const struct type *to, struct kernel_choice *out)
 {
+    ASSERT_SLOW(from->kind <= TYPE_ROW);
+    ASSERT_SLOW(to->kind <= TYPE_ROW);
+    ASSERT_SLOW(out != NULL);
     kernel_function *function = NULL;
     if (is_word_number(from)) {
         function = find_from_word(from, to);
@@ -311,6 +350,8 @@ void cast_number_find(const struct type *from, const struct type *to, struct ker
 /* Casts that change nothing but the type: what a NULL literal has, nested types of one shape. */
 static kernel_function *find_same(const struct type *from, const struct type *to)
 {
+    ASSERT_SLOW(from->kind <= TYPE_ROW);
+    ASSERT_SLOW(to->kind <= TYPE_ROW);
     if (from->kind != TYPE_NULL && from->kind != to->kind) {
         return NULL;
     }
@@ -325,6 +366,9 @@ static kernel_function *find_same(const struct type *from, const struct type *to
 
 int cast_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error)
 {
+    ASSERT(call->expr->kind == EXPR_CALL);
+    ASSERT(call->expr->argument_count <= EXPR_ARGUMENTS_MAX);
+    ASSERT(out != NULL);
     const struct expr *expr = call->expr;
     if (expr->function != EXPR_CAST && expr->function != EXPR_TRY_CAST) {
         return -ENOENT;

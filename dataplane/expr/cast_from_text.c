@@ -11,6 +11,7 @@
 
 static struct span trim(struct span text, bool controls)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     while (text.bytes > 0 &&
            (text.data[0] == ' ' || (controls && (text.data[0] == '\n' || text.data[0] == '\t')))) {
         text.data++;
@@ -28,6 +29,7 @@ static struct span trim(struct span text, bool controls)
 
 static void bad_number(struct kernel_run *run, uint32_t row, struct span text, const char *why)
 {
+    ASSERT_SLOW(run->out != NULL);
     const int shown = text.bytes > SHOWN_BYTES ? SHOWN_BYTES : (int)text.bytes;
     cast_bad(run, row, "For input string: '%.*s'. %s", shown, (const char *)text.data, why);
 }
@@ -36,6 +38,8 @@ static void bad_number(struct kernel_run *run, uint32_t row, struct span text, c
  * returns  NULL, or why the text is bad */
 static const char *read_whole(struct span text, int64_t min, int64_t max, int64_t *out)
 {
+    ASSERT_SLOW(out != NULL);
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     if (text.bytes == 0) {
         return "Input is empty.";
     }
@@ -69,6 +73,9 @@ static const char *read_whole(struct span text, int64_t min, int64_t max, int64_
 
 static void to_whole(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     static const int64_t limits[][2] = {
         [TYPE_TINYINT] = {INT8_MIN, INT8_MAX},
         [TYPE_SMALLINT] = {INT16_MIN, INT16_MAX},
@@ -87,6 +94,8 @@ static void to_whole(struct kernel_run *run)
 
 static void to_f64(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, {
         if (!double_parse(run->in[0]->text[i], &run->out->f64[i])) {
             bad_number(run, i, run->in[0]->text[i], "");
@@ -96,6 +105,8 @@ static void to_f64(struct kernel_run *run)
 
 static void to_f32(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, {
         if (!float_parse(run->in[0]->text[i], &run->out->f32[i])) {
             bad_number(run, i, run->in[0]->text[i], "");
@@ -106,6 +117,7 @@ static void to_f32(struct kernel_run *run)
 /* Digits behind the point, less the exponent; of a text that decimal_parse takes. */
 static int64_t places_of(struct span text)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     int64_t places = 0;
     bool fraction = false;
     for (size_t i = 0; i < text.bytes; i++) {
@@ -132,6 +144,9 @@ static bool is_sign(uint8_t c)
  * than 18 places. */
 static enum decimal_verdict read_narrow(struct span text, const struct type *type, __int128 *out)
 {
+    ASSERT_SLOW(type->kind <= TYPE_ROW);
+    ASSERT_SLOW(out != NULL);
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     enum decimal_verdict verdict = decimal_parse(text, type->precision, type->scale, out);
     if (verdict == DECIMAL_BAD && text.bytes > 0) {
         const uint8_t last = text.data[text.bytes - 1];
@@ -153,6 +168,9 @@ static enum decimal_verdict read_narrow(struct span text, const struct type *typ
 
 static void to_decimal(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     const struct type *type = &run->out->type;
     const bool narrow = type->precision <= TYPE_DECIMAL_NARROW_MAX;
     KERNEL_ROWS(run, {
@@ -173,6 +191,7 @@ static void to_decimal(struct kernel_run *run)
 
 static bool equals_word(struct span text, const char *word)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     if (text.bytes != strlen(word)) {
         return false;
     }
@@ -188,6 +207,9 @@ static bool equals_word(struct span text, const char *word)
 
 static void to_boolean(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     static const char *const words[2][5] = {{"f", "false", "n", "no", "0"},
                                             {"t", "true", "y", "yes", "1"}};
     KERNEL_ROWS(run, {
@@ -206,6 +228,9 @@ static void to_boolean(struct kernel_run *run)
 
 void cast_from_text_find(const struct kernel_call *call, struct kernel_choice *out)
 {
+    ASSERT_SLOW(call->expr->kind == EXPR_CALL);
+    ASSERT_SLOW(call->expr->argument_count <= EXPR_ARGUMENTS_MAX);
+    ASSERT_SLOW(out != NULL);
     const struct type *from = &call->expr->arguments[0]->type;
     const struct type *to = &call->expr->type;
     *out = (struct kernel_choice){.mode = KERNEL_STRICT};

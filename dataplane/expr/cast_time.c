@@ -27,6 +27,7 @@ static void time_cast_destroy(void *constant)
 
 static const struct zone *zone_of(const struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
     const struct time_cast *cast = run->constant;
     return cast->zone;
 }
@@ -70,6 +71,8 @@ TIME_CAST(ltz_to_time,
 
 static void timestamp_to_ltz(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, {
         struct timestamp value = run->in[0]->timestamp[i];
         value.ms = zone_utc(zone_of(run), value.ms);
@@ -79,6 +82,8 @@ static void timestamp_to_ltz(struct kernel_run *run)
 
 static void ltz_to_timestamp(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, {
         struct timestamp value = run->in[0]->timestamp[i];
         value.ms = zone_local(zone_of(run), value.ms);
@@ -88,12 +93,15 @@ static void ltz_to_timestamp(struct kernel_run *run)
 
 static void bad_text(struct kernel_run *run, uint32_t row, struct span text)
 {
+    ASSERT_SLOW(run->out != NULL);
     const int shown = text.bytes > SHOWN_BYTES ? SHOWN_BYTES : (int)text.bytes;
     cast_bad(run, row, "For input string: '%.*s'.", shown, (const char *)text.data);
 }
 
 static void text_to_date(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, {
         if (!date_parse_lenient(run->in[0]->text[i], &run->out->i64[i])) {
             bad_text(run, i, run->in[0]->text[i]);
@@ -103,6 +111,8 @@ static void text_to_date(struct kernel_run *run)
 
 static void text_to_time(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, {
         if (!time_parse_lenient(run->in[0]->text[i], &run->out->i64[i])) {
             bad_text(run, i, run->in[0]->text[i]);
@@ -112,6 +122,9 @@ static void text_to_time(struct kernel_run *run)
 
 static void text_to_timestamp(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     const bool local = run->out->type.kind == TYPE_TIMESTAMP_LTZ;
     KERNEL_ROWS(run, {
         struct timestamp value = {.ms = 0};
@@ -128,6 +141,8 @@ TIME_CAST(word_same, out->i64[i] = in->i64[i])
 
 static kernel_function *find_from_timestamp(const struct type *from, const struct type *to)
 {
+    ASSERT_SLOW(from->kind <= TYPE_ROW);
+    ASSERT_SLOW(to->kind <= TYPE_ROW);
     const bool shorter = from->precision > to->precision;
     switch (to->kind) {
     case TYPE_TIMESTAMP:
@@ -145,6 +160,8 @@ static kernel_function *find_from_timestamp(const struct type *from, const struc
 
 static kernel_function *find_from_ltz(const struct type *from, const struct type *to)
 {
+    ASSERT_SLOW(from->kind <= TYPE_ROW);
+    ASSERT_SLOW(to->kind <= TYPE_ROW);
     const bool shorter = from->precision > to->precision;
     switch (to->kind) {
     case TYPE_TIMESTAMP:
@@ -162,6 +179,7 @@ static kernel_function *find_from_ltz(const struct type *from, const struct type
 
 static kernel_function *find_from_text(const struct type *to)
 {
+    ASSERT_SLOW(to->kind <= TYPE_ROW);
     switch (to->kind) {
     case TYPE_TIMESTAMP:
     case TYPE_TIMESTAMP_LTZ:
@@ -177,6 +195,8 @@ static kernel_function *find_from_text(const struct type *to)
 
 static kernel_function *find(const struct type *from, const struct type *to)
 {
+    ASSERT_SLOW(from->kind <= TYPE_ROW);
+    ASSERT_SLOW(to->kind <= TYPE_ROW);
     switch (from->kind) {
     case TYPE_TIMESTAMP:
         return find_from_timestamp(from, to);
@@ -205,6 +225,9 @@ static kernel_function *find(const struct type *from, const struct type *to)
 
 int cast_time_find(const struct kernel_call *call, struct kernel_choice *out, struct error *error)
 {
+    ASSERT_SLOW(call->expr->kind == EXPR_CALL);
+    ASSERT_SLOW(call->expr->argument_count <= EXPR_ARGUMENTS_MAX);
+    ASSERT_SLOW(out != NULL);
     const struct expr *expr = call->expr;
     const struct type *from = &expr->arguments[0]->type;
     *out = (struct kernel_choice){.function = find(from, &expr->type), .mode = KERNEL_STRICT};

@@ -12,6 +12,8 @@
 
 static void put(struct kernel_run *run, uint32_t i, const char *text, size_t bytes)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
     struct span copied;
     if (text_copy(run, text, bytes, &copied)) {
         (void)text_fit(run, copied, &run->out->type, &run->out->text[i]);
@@ -20,6 +22,7 @@ static void put(struct kernel_run *run, uint32_t i, const char *text, size_t byt
 
 static void put_word(struct kernel_run *run, uint32_t i, const char *word)
 {
+    ASSERT_SLOW(run->out != NULL);
     put(run, i, word, strlen(word));
 }
 
@@ -52,11 +55,14 @@ TO_TEXT(from_time, print_time(in->i64[i], in->type.precision, form))
 
 static void from_boolean(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
     KERNEL_ROWS(run, { put_word(run, i, run->in[0]->i64[i] != 0 ? "TRUE" : "FALSE"); });
 }
 
 static void from_timestamp(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const struct vector *in = run->in[0];
     const struct timestamp_form form = {.separator = ' ', .precision = in->type.precision};
     char text[TIMESTAMP_TEXT_BYTES];
@@ -65,6 +71,9 @@ static void from_timestamp(struct kernel_run *run)
 
 static void from_timestamp_ltz(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     const struct vector *in = run->in[0];
     const struct zone *zone = run->constant;
     const struct timestamp_form form = {.separator = ' ', .precision = in->type.precision};
@@ -79,6 +88,7 @@ static void from_timestamp_ltz(struct kernel_run *run)
 /* +14-02: years and months with a sign. */
 static uint32_t print_months(int64_t months, char *into)
 {
+    ASSERT_SLOW(into != NULL);
     const int64_t magnitude = months < 0 ? -months : months;
     uint32_t at = 0;
     into[at++] = months < 0 ? '-' : '+';
@@ -92,6 +102,7 @@ static uint32_t print_months(int64_t months, char *into)
 /* +1 02:03:04.005: days and the time of day with a sign. */
 static uint32_t print_duration(int64_t ms, char *into)
 {
+    ASSERT_SLOW(into != NULL);
     const uint64_t magnitude = ms < 0 ? 0 - (uint64_t)ms : (uint64_t)ms;
     uint32_t at = 0;
     into[at++] = ms < 0 ? '-' : '+';
@@ -105,12 +116,15 @@ TO_TEXT(from_duration, print_duration(in->i64[i], form))
 
 static void from_text(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
     const struct span *in = run->in[0]->text;
     KERNEL_ROWS(run, { (void)text_fit(run, in[i], &run->out->type, &run->out->text[i]); });
 }
 
 static void from_text_same(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const struct span *restrict in = run->in[0]->text;
     struct span *restrict out = run->out->text;
     KERNEL_ROWS(run, { out[i] = in[i]; });
@@ -118,12 +132,15 @@ static void from_text_same(struct kernel_run *run)
 
 static bool is_bytes(const struct type *type)
 {
+    ASSERT_SLOW(type->kind <= TYPE_ROW);
     return type->kind == TYPE_BINARY || type->kind == TYPE_VARBINARY;
 }
 
 /* Tells whether no value can be cut or padded. */
 static bool always_fits(const struct type *from, const struct type *to)
 {
+    ASSERT_SLOW(from->kind <= TYPE_ROW);
+    ASSERT_SLOW(to->kind <= TYPE_ROW);
     if (to->kind == TYPE_CHAR || to->kind == TYPE_BINARY) {
         return type_equal(from, to);
     }
@@ -132,6 +149,8 @@ static bool always_fits(const struct type *from, const struct type *to)
 
 static kernel_function *find(const struct type *from, const struct type *to)
 {
+    ASSERT_SLOW(from->kind <= TYPE_ROW);
+    ASSERT_SLOW(to->kind <= TYPE_ROW);
     switch (from->kind) {
     case TYPE_BOOLEAN:
         return from_boolean;
@@ -165,6 +184,9 @@ static kernel_function *find(const struct type *from, const struct type *to)
 
 void cast_to_text_find(const struct kernel_call *call, struct kernel_choice *out)
 {
+    ASSERT_SLOW(call->expr->kind == EXPR_CALL);
+    ASSERT_SLOW(call->expr->argument_count <= EXPR_ARGUMENTS_MAX);
+    ASSERT_SLOW(out != NULL);
     const struct type *from = &call->expr->arguments[0]->type;
     const struct type *to = &call->expr->type;
     *out = (struct kernel_choice){.mode = KERNEL_STRICT};

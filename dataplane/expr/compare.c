@@ -20,6 +20,7 @@ enum comparison {
 
 enum compare_class compare_class_of(const struct type *type)
 {
+    ASSERT_SLOW(type->kind <= TYPE_ROW);
     switch (type->kind) {
     case TYPE_FLOAT:
         return CLASS_F32;
@@ -43,6 +44,7 @@ enum compare_class compare_class_of(const struct type *type)
 
 static int order_timestamp(struct timestamp a, struct timestamp b)
 {
+    ASSERT_SLOW(a.ns >= 0);
     return a.ms != b.ms ? (a.ms < b.ms ? -1 : 1) : (a.ns > b.ns) - (a.ns < b.ns);
 }
 
@@ -105,6 +107,8 @@ static bool order_holds(enum comparison comparison, int order)
 /* Decimals of two scales or two widths. */
 static void decimal_compare_run(struct kernel_run *run, enum comparison comparison)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
     const struct vector *a = run->in[0];
     const struct vector *b = run->in[1];
     int64_t *restrict out = run->out->i64;
@@ -129,6 +133,7 @@ COMPARE_DECIMAL(greater_or_equal, COMPARE_GREATER_OR_EQUAL)
 
 int compare_order(const struct vector *a, const struct vector *b, uint32_t i)
 {
+    ASSERT_SLOW(a != NULL);
     switch (compare_class_of(&a->type)) {
     case CLASS_F32:
         return (a->f32[i] > b->f32[i]) - (a->f32[i] < b->f32[i]);
@@ -155,6 +160,7 @@ int compare_order(const struct vector *a, const struct vector *b, uint32_t i)
 
 static bool values_equal(const struct vector *a, const struct vector *b, uint32_t i)
 {
+    ASSERT_SLOW(a != NULL);
     switch (compare_class_of(&a->type)) {
     case CLASS_F32:
         return a->f32[i] == b->f32[i];
@@ -170,6 +176,9 @@ static bool values_equal(const struct vector *a, const struct vector *b, uint32_
 
 static void distinct_run(struct kernel_run *run, bool wanted)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT_SLOW(run->count <= PARCEL_ROWS_MAX);
     const struct vector *a = run->in[0];
     const struct vector *b = run->in[1];
     int64_t *restrict out = run->out->i64;
@@ -183,16 +192,19 @@ static void distinct_run(struct kernel_run *run, bool wanted)
 
 static void is_distinct(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     distinct_run(run, true);
 }
 
 static void is_not_distinct(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     distinct_run(run, false);
 }
 
 static void copy_value(const struct vector *from, struct vector *into, uint32_t i)
 {
+    ASSERT_SLOW(into != NULL);
     switch (compare_class_of(&into->type)) {
     case CLASS_F32:
         into->f32[i] = from->f32[i];
@@ -210,6 +222,9 @@ static void copy_value(const struct vector *from, struct vector *into, uint32_t 
 
 static void extreme_run(struct kernel_run *run, int sign)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT_SLOW(run->count <= PARCEL_ROWS_MAX);
     KERNEL_ROWS(run, {
         uint32_t best = 0;
         for (uint32_t argument = 1; argument < run->in_count; argument++) {
@@ -223,16 +238,19 @@ static void extreme_run(struct kernel_run *run, int sign)
 
 static void greatest(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     extreme_run(run, 1);
 }
 
 static void least(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     extreme_run(run, -1);
 }
 
 static bool same_scale(const struct expr *expr)
 {
+    ASSERT_SLOW(expr->kind <= EXPR_CALL);
     const struct type *a = &expr->arguments[0]->type;
     const struct type *b = &expr->arguments[1]->type;
     return a->scale == b->scale && compare_class_of(a) == compare_class_of(b);
@@ -240,6 +258,7 @@ static bool same_scale(const struct expr *expr)
 
 static kernel_function *find_comparison(const struct expr *expr, enum comparison comparison)
 {
+    ASSERT_SLOW(expr->kind <= EXPR_CALL);
     static kernel_function *const kernels[][COMPARISONS] = {
         [CLASS_I64] = COMPARE_NAMES(i64),
         [CLASS_F32] = COMPARE_NAMES(f32),
@@ -266,6 +285,8 @@ static kernel_function *find_comparison(const struct expr *expr, enum comparison
 
 static int find_other(const struct expr *expr, struct kernel_choice *out)
 {
+    ASSERT_SLOW(expr->kind <= EXPR_CALL);
+    ASSERT_SLOW(out != NULL);
     const enum compare_class class = compare_class_of(&expr->arguments[0]->type);
     if (class == CLASS_NONE) {
         return -ENOENT;
@@ -292,6 +313,9 @@ static int find_other(const struct expr *expr, struct kernel_choice *out)
 
 int compare_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error)
 {
+    ASSERT(call->expr->kind == EXPR_CALL);
+    ASSERT(call->expr->argument_count <= EXPR_ARGUMENTS_MAX);
+    ASSERT(out != NULL);
     static const uint8_t comparisons[EXPR_FUNCTION_COUNT] = {
         [EXPR_EQUALS] = COMPARE_EQUAL + 1,
         [EXPR_NOT_EQUALS] = COMPARE_NOT_EQUAL + 1,

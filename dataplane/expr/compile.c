@@ -45,6 +45,7 @@ struct compiler {
 
 uint32_t vector_value_bytes(const struct type *type)
 {
+    ASSERT(type->kind <= TYPE_ROW);
     if (type_is_text(type)) {
         return sizeof(struct span);
     }
@@ -56,6 +57,9 @@ uint32_t vector_value_bytes(const struct type *type)
 static bool grow(struct compiler *compiler, void *array_pointer, uint32_t count, uint32_t *room,
                  size_t element_bytes)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
+    ASSERT(room != NULL);
     void *array;
     memcpy(&array, array_pointer, sizeof(array));
     if (count < *room) {
@@ -75,6 +79,8 @@ static bool grow(struct compiler *compiler, void *array_pointer, uint32_t count,
 
 static bool too_large(struct compiler *compiler)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
     if (compiler->result == 0) {
         compiler->result =
             error_set(compiler->error, -ENOTSUP, "the expressions of one operator are too large");
@@ -90,6 +96,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 
 static uint64_t hash_literal(const struct expr *expr)
 {
+    ASSERT(expr->kind <= EXPR_CALL);
     uint64_t hash = expr->literal.is_null;
     if (expr->literal.is_null) {
         return hash;
@@ -107,6 +114,7 @@ static uint64_t hash_literal(const struct expr *expr)
 
 static bool literals_equal(const struct expr *a, const struct expr *b)
 {
+    ASSERT(a->kind <= EXPR_CALL);
     if (a->literal.is_null || b->literal.is_null) {
         return a->literal.is_null == b->literal.is_null;
     }
@@ -121,6 +129,9 @@ static bool literals_equal(const struct expr *a, const struct expr *b)
 static bool node_is(const struct compiler *compiler, const struct node *node,
                     const struct expr *expr, const uint32_t *children)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
+    ASSERT(node != NULL);
     const struct expr *other = node->expr;
     if (other->kind != expr->kind || !type_equal(&other->type, &expr->type)) {
         return false;
@@ -148,6 +159,9 @@ static bool is_branching(enum expr_function function)
 static int find_kernel(struct compiler *compiler, const struct expr *expr,
                        struct kernel_choice *out)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
+    ASSERT(out != NULL);
     typedef int finder(const struct kernel_call *, struct kernel_choice *, struct error *);
     static finder *const finders[] = {
         logic_kernel,     compare_kernel,      time_kernel, time_part_kernel, decimal_kernel,
@@ -171,6 +185,8 @@ static int find_kernel(struct compiler *compiler, const struct expr *expr,
 
 static bool children_safe(const struct compiler *compiler, const struct node *node)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
     for (uint32_t i = 0; i < node->expr->argument_count; i++) {
         if (!compiler->nodes[compiler->children[node->first_child + i]].safe) {
             return false;
@@ -183,6 +199,9 @@ static bool children_safe(const struct compiler *compiler, const struct node *no
  * takes it over. */
 static void settle_call(struct compiler *compiler, struct node *node)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
+    ASSERT(node != NULL);
     const struct expr *expr = node->expr;
     if (!is_branching(expr->function)) {
         const int result = find_kernel(compiler, expr, &node->choice);
@@ -203,6 +222,9 @@ static void settle_call(struct compiler *compiler, struct node *node)
 static uint32_t add_node(struct compiler *compiler, const struct expr *expr, uint64_t hash,
                          const uint32_t *children)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
+    ASSERT(compiler->place_count <= compiler->place_room);
     if (!grow(compiler, &compiler->nodes, compiler->node_count, &compiler->node_room,
               sizeof(struct node))) {
         return NO_NODE;
@@ -228,6 +250,9 @@ static uint32_t add_node(struct compiler *compiler, const struct expr *expr, uin
 /* Finds or makes the node of an expression. */
 static uint32_t analyse(struct compiler *compiler, const struct expr *expr, uint32_t depth)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
+    ASSERT(compiler->place_count <= compiler->place_room);
     uint32_t children[EXPR_ARGUMENTS_MAX];
     uint64_t hash = mix(expr->kind, expr->type.kind);
     if (depth == EXPR_DEPTH_MAX ||
@@ -261,6 +286,9 @@ static uint32_t analyse(struct compiler *compiler, const struct expr *expr, uint
 
 static uint16_t add_register(struct compiler *compiler, const struct type *type)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
+    ASSERT(compiler->place_count <= compiler->place_room);
     struct program *program = compiler->program;
     if (program->register_count == UINT16_MAX) {
         (void)too_large(compiler);
@@ -283,6 +311,9 @@ static struct instruction *add_instruction(struct compiler *compiler, enum opera
                                            uint16_t selection, uint16_t out,
                                            const uint16_t *arguments, uint32_t argument_count)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
+    ASSERT(compiler->place_count <= compiler->place_room);
     struct program *program = compiler->program;
     if (compiler->result != 0 || program->instruction_count == INSTRUCTIONS_MAX) {
         (void)too_large(compiler);
@@ -315,6 +346,9 @@ static struct instruction *add_instruction(struct compiler *compiler, enum opera
 static uint16_t add_selection(struct compiler *compiler, uint16_t parent, enum select_rule rule,
                               uint16_t by)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
+    ASSERT(compiler->place_count <= compiler->place_room);
     struct program *program = compiler->program;
     if (program->selection_count == SELECTION_NOTHING) {
         (void)too_large(compiler);
@@ -336,6 +370,8 @@ static uint16_t add_selection(struct compiler *compiler, uint16_t parent, enum s
 
 static bool is_within(const struct compiler *compiler, uint16_t selection, uint16_t ancestor)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
     while (selection != ancestor && selection != SELECTION_ALL) {
         selection = compiler->parents[selection];
     }
@@ -346,16 +382,21 @@ static uint16_t emit(struct compiler *compiler, uint32_t node_index, uint16_t se
 
 static void move(struct compiler *compiler, uint16_t selection, uint16_t from, uint16_t into)
 {
+    ASSERT(compiler->program != NULL);
     (void)add_instruction(compiler, OPERATION_MOVE, selection, into, &from, 1);
 }
 
 static uint32_t child_of(const struct compiler *compiler, uint32_t node_index, uint32_t child)
 {
+    ASSERT(compiler->program != NULL);
     return compiler->children[compiler->nodes[node_index].first_child + child];
 }
 
 static uint16_t emit_kernel(struct compiler *compiler, uint32_t node_index, uint16_t selection)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
+    ASSERT(compiler->place_count <= compiler->place_room);
     uint16_t arguments[EXPR_ARGUMENTS_MAX];
     const struct expr *expr = compiler->nodes[node_index].expr;
     for (uint32_t i = 0; i < expr->argument_count; i++) {
@@ -376,6 +417,9 @@ static uint16_t emit_kernel(struct compiler *compiler, uint32_t node_index, uint
 static uint16_t emit_logic_dense(struct compiler *compiler, enum expr_function function,
                                  const struct type *type, const uint16_t *operands, uint32_t count)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
+    ASSERT(compiler->place_count <= compiler->place_room);
     if (count == 1) {
         return operands[0];
     }
@@ -393,6 +437,9 @@ static uint16_t emit_logic_dense(struct compiler *compiler, enum expr_function f
  * the others are computed where the outcome is still open. */
 static uint16_t emit_logic(struct compiler *compiler, uint32_t node_index, uint16_t selection)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
+    ASSERT(compiler->place_count <= compiler->place_room);
     uint16_t operands[EXPR_ARGUMENTS_MAX];
     const struct expr *expr = compiler->nodes[node_index].expr;
     const bool is_and = expr->function == EXPR_AND;
@@ -426,6 +473,9 @@ static uint16_t emit_logic(struct compiler *compiler, uint32_t node_index, uint1
 
 static uint16_t emit_case_dense(struct compiler *compiler, uint32_t node_index)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
+    ASSERT(compiler->place_count <= compiler->place_room);
     const struct expr *expr = compiler->nodes[node_index].expr;
     const uint32_t last = expr->argument_count - 1;
     const uint16_t otherwise = emit(compiler, child_of(compiler, node_index, last), SELECTION_ALL);
@@ -443,6 +493,8 @@ static uint16_t emit_case_dense(struct compiler *compiler, uint32_t node_index)
 
 static uint16_t emit_case(struct compiler *compiler, uint32_t node_index, uint16_t selection)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
     const struct expr *expr = compiler->nodes[node_index].expr;
     ASSERT(expr->argument_count % 2 == 1);
     if (compiler->nodes[node_index].safe) {
@@ -462,6 +514,9 @@ static uint16_t emit_case(struct compiler *compiler, uint32_t node_index, uint16
 
 static uint16_t emit_coalesce(struct compiler *compiler, uint32_t node_index, uint16_t selection)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
+    ASSERT(compiler->place_count <= compiler->place_room);
     const struct expr *expr = compiler->nodes[node_index].expr;
     const bool safe = compiler->nodes[node_index].safe;
     const uint16_t out = add_register(compiler, &expr->type);
@@ -481,6 +536,10 @@ static uint16_t emit_coalesce(struct compiler *compiler, uint32_t node_index, ui
 
 static uint16_t emit_literal(struct compiler *compiler, const struct expr *expr)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
+    ASSERT(compiler->place_count <= compiler->place_room);
+    ASSERT(expr->kind <= EXPR_CALL);
     struct program *program = compiler->program;
     const size_t values = program->value_bytes;
     const uint16_t out = add_register(compiler, &expr->type);
@@ -517,6 +576,9 @@ static uint16_t emit_literal(struct compiler *compiler, const struct expr *expr)
 
 static uint16_t emit_new(struct compiler *compiler, uint32_t node_index, uint16_t selection)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
+    ASSERT(compiler->place_count <= compiler->place_room);
     const struct expr *expr = compiler->nodes[node_index].expr;
     if (expr->kind == EXPR_LITERAL) {
         return emit_literal(compiler, expr);
@@ -548,6 +610,9 @@ static uint16_t emit_new(struct compiler *compiler, uint32_t node_index, uint16_
  * returns  its register; anything after a failure */
 static uint16_t emit(struct compiler *compiler, uint32_t node_index, uint16_t selection)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
+    ASSERT(compiler->place_count <= compiler->place_room);
     if (compiler->result != 0) {
         return 0;
     }
@@ -571,6 +636,9 @@ static uint16_t emit(struct compiler *compiler, uint32_t node_index, uint16_t se
 
 static void compile_outputs(struct compiler *compiler, const struct program_config *config)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
+    ASSERT(config != NULL);
     struct program *program = compiler->program;
     program->outputs = calloc(config->output_count + 1, sizeof(*program->outputs));
     if (program->outputs == NULL ||
@@ -591,6 +659,9 @@ static void compile_outputs(struct compiler *compiler, const struct program_conf
 /* Hands the kernels' constants over to the program, or frees them after a failure. */
 static int take_constants(struct compiler *compiler)
 {
+    ASSERT(compiler->program != NULL);
+    ASSERT(compiler->node_count <= compiler->node_room);
+    ASSERT(compiler->place_count <= compiler->place_room);
     struct program *program = compiler->program;
     program->constants = calloc(compiler->node_count + 1, sizeof(*program->constants));
     for (uint32_t i = 0; i < compiler->node_count; i++) {

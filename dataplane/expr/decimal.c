@@ -52,6 +52,8 @@ DECIMAL_NARROW(minus_narrow, -)
 
 static void times_narrow(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 1);
+    ASSERT(run->out != NULL);
     const int64_t *restrict a = run->in[0]->i64;
     const int64_t *restrict b = run->in[1]->i64;
     int64_t *restrict out = run->out->i64;
@@ -61,6 +63,8 @@ static void times_narrow(struct kernel_run *run)
 /* Narrow operands, wide result, no scale is cut. */
 static void times_widening(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 1);
+    ASSERT(run->out != NULL);
     const int64_t *restrict a = run->in[0]->i64;
     const int64_t *restrict b = run->in[1]->i64;
     __int128 *restrict out = run->out->i128;
@@ -69,6 +73,9 @@ static void times_widening(struct kernel_run *run)
 
 static void divide(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 1);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     const struct vector *a = run->in[0];
     const struct vector *b = run->in[1];
     const struct decimal_shape to = shape_of(run->out);
@@ -87,6 +94,9 @@ static void divide(struct kernel_run *run)
 
 static void modulo(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 1);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     const struct vector *a = run->in[0];
     const struct vector *b = run->in[1];
     const struct decimal_shape to = shape_of(run->out);
@@ -118,6 +128,8 @@ DECIMAL_UNARY(absolute, x < 0 ? -x : x)
 
 static void sign(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const struct vector *in = run->in[0];
     const __int128 one = decimal_power(run->out->type.scale);
     KERNEL_ROWS(run, {
@@ -129,6 +141,8 @@ static void sign(struct kernel_run *run)
 /* FLOOR and CEIL to scale 0. */
 static void whole_run(struct kernel_run *run, bool up)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
     const struct vector *in = run->in[0];
     const __int128 power = decimal_power(in->type.scale);
     KERNEL_ROWS(run, {
@@ -141,17 +155,20 @@ static void whole_run(struct kernel_run *run, bool up)
 
 static void floor_whole(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     whole_run(run, false);
 }
 
 static void ceil_whole(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     whole_run(run, true);
 }
 
 /* Cuts a value at `digits` places after the point (before it when negative), keeping its scale. */
 static __int128 cut(__int128 value, uint8_t scale, int64_t digits, bool half_up)
 {
+    ASSERT_SLOW(scale <= TYPE_DECIMAL_PRECISION_MAX);
     if (digits >= scale) {
         return value;
     }
@@ -170,6 +187,9 @@ static __int128 cut(__int128 value, uint8_t scale, int64_t digits, bool half_up)
  * to 18 digits. */
 static void round_narrow(struct kernel_run *run, bool half_up)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT_SLOW(run->count <= PARCEL_ROWS_MAX);
     const int64_t power =
         (int64_t)decimal_power((uint32_t)run->in[0]->type.scale - run->out->type.scale);
     const int64_t *restrict in = run->in[0]->i64;
@@ -184,16 +204,21 @@ static void round_narrow(struct kernel_run *run, bool half_up)
 
 static void round_narrow_half_up(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     round_narrow(run, true);
 }
 
 static void truncate_narrow(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     round_narrow(run, false);
 }
 
 static void round_run(struct kernel_run *run, bool half_up)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT_SLOW(run->count <= PARCEL_ROWS_MAX);
     const struct vector *in = run->in[0];
     const int64_t *digits = run->in_count > 1 ? run->in[1]->i64 : NULL;
     const struct decimal_shape to = shape_of(run->out);
@@ -210,22 +235,26 @@ static void round_run(struct kernel_run *run, bool half_up)
 
 static void round_half_up(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     round_run(run, true);
 }
 
 static void truncate_digits(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     round_run(run, false);
 }
 
 static bool is_narrow(const struct type *type)
 {
+    ASSERT_SLOW(type->kind <= TYPE_ROW);
     return type->precision <= TYPE_DECIMAL_NARROW_MAX;
 }
 
 /* Picks the shortest way for a sum or product. */
 static kernel_function *find_sum(const struct expr *expr)
 {
+    ASSERT_SLOW(expr->kind <= EXPR_CALL);
     const struct type *a = &expr->arguments[0]->type;
     const struct type *b = &expr->arguments[1]->type;
     const struct type *out = &expr->type;
@@ -245,6 +274,7 @@ static kernel_function *find_sum(const struct expr *expr)
 /* Picks the short way of ROUND and TRUNCATE: a constant number of places, not negative. */
 static kernel_function *find_round(const struct expr *expr)
 {
+    ASSERT_SLOW(expr->kind <= EXPR_CALL);
     const bool half_up = expr->function == EXPR_ROUND;
     const struct type *in = &expr->arguments[0]->type;
     const bool fixed =
@@ -258,6 +288,8 @@ static kernel_function *find_round(const struct expr *expr)
 
 static int find(const struct expr *expr, struct kernel_choice *out)
 {
+    ASSERT_SLOW(expr->kind <= EXPR_CALL);
+    ASSERT_SLOW(out != NULL);
     static kernel_function *const unary[EXPR_FUNCTION_COUNT] = {
         [EXPR_NEGATE] = negate,     [EXPR_ABS] = absolute,    [EXPR_SIGN] = sign,
         [EXPR_FLOOR] = floor_whole, [EXPR_CEIL] = ceil_whole,
@@ -292,6 +324,9 @@ static int find(const struct expr *expr, struct kernel_choice *out)
 
 int decimal_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error)
 {
+    ASSERT(call->expr->kind == EXPR_CALL);
+    ASSERT(call->expr->argument_count <= EXPR_ARGUMENTS_MAX);
+    ASSERT(out != NULL);
     const struct expr *expr = call->expr;
     if (expr->argument_count == 0 || expr->type.kind != TYPE_DECIMAL ||
         expr->arguments[0]->type.kind != TYPE_DECIMAL) {

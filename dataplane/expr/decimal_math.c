@@ -80,6 +80,7 @@ static wide half_up(wide quotient, wide rest, wide divisor)
 
 static bool settle(wide magnitude, bool negative, uint8_t precision, __int128 *out)
 {
+    ASSERT_SLOW(precision <= TYPE_DECIMAL_PRECISION_MAX);
     ASSERT(precision >= 1 && precision <= DIGITS);
     if (magnitude >= power_of(precision)) {
         return false;
@@ -92,6 +93,7 @@ static bool settle(wide magnitude, bool negative, uint8_t precision, __int128 *o
  * returns  false when it passes 38 digits by far */
 static bool shift_digits(struct wider value, int32_t shift, wide *out)
 {
+    ASSERT_SLOW(out != NULL);
     if (shift == 0 || (value.high == 0 && value.low == 0)) {
         *out = value.low;
         return value.high == 0;
@@ -196,6 +198,7 @@ static uint32_t count_digits(wide value)
 /* a * 10^shift / b to 38 digits; shift is found here. */
 static wide divide_fully(wide a, wide b, int32_t *shift)
 {
+    ASSERT_SLOW(shift != NULL);
     /* One digit short of certain to be enough, then one more if need be. */
     int32_t k = DIGITS - 1 + (int32_t)count_digits(b) - (int32_t)count_digits(a);
     wide quotient = 0;
@@ -225,6 +228,7 @@ static wide divide_fully(wide a, wide b, int32_t *shift)
 bool decimal_divide(__int128 a, uint8_t a_scale, __int128 b, uint8_t b_scale,
                     struct decimal_shape to, __int128 *out)
 {
+    ASSERT_SLOW(out != NULL);
     ASSERT(b != 0);
     if (a == 0) {
         *out = 0;

@@ -30,6 +30,7 @@ struct printer {
 
 static __attribute__((format(printf, 2, 3))) void put(struct printer *out, const char *format, ...)
 {
+    ASSERT(out != NULL);
     va_list arguments;
     va_start(arguments, format);
     const size_t room = out->bytes - out->used;
@@ -41,6 +42,9 @@ static __attribute__((format(printf, 2, 3))) void put(struct printer *out, const
 
 static void print_text(struct printer *out, const struct type *type, struct span text)
 {
+    ASSERT(type->kind <= TYPE_ROW);
+    ASSERT(out != NULL);
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     if (type->kind == TYPE_CHAR || type->kind == TYPE_VARCHAR) {
         put(out, "'%.*s'", (int)text.bytes, (const char *)text.data);
         return;
@@ -54,6 +58,8 @@ static void print_text(struct printer *out, const struct type *type, struct span
 
 static void print_timestamp(struct printer *out, const struct expr *expr)
 {
+    ASSERT(expr->kind <= EXPR_CALL);
+    ASSERT(out != NULL);
     const struct timestamp_form form = {.separator = ' ',
                                         .precision = FRACTION_STRIPPED,
                                         .zulu = expr->type.kind != TYPE_TIMESTAMP};
@@ -64,6 +70,8 @@ static void print_timestamp(struct printer *out, const struct expr *expr)
 
 static void print_number(struct printer *out, const struct expr *expr)
 {
+    ASSERT(expr->kind <= EXPR_CALL);
+    ASSERT(out != NULL);
     char text[DECIMAL_TEXT_BYTES];
     uint32_t bytes;
     switch (expr->type.kind) {
@@ -93,6 +101,8 @@ static void print_number(struct printer *out, const struct expr *expr)
 
 static void print_literal(struct printer *out, const struct expr *expr)
 {
+    ASSERT(expr->kind <= EXPR_CALL);
+    ASSERT(out != NULL);
     if (expr->literal.is_null) {
         put(out, "NULL");
     } else if (type_is_text(&expr->type)) {
@@ -112,6 +122,8 @@ static void print_at(struct printer *out, const struct expr *expr, uint32_t dept
 
 static void print_call(struct printer *out, const struct expr *expr, uint32_t depth)
 {
+    ASSERT(expr->kind <= EXPR_CALL);
+    ASSERT(out != NULL);
     const bool is_cast = expr->function == EXPR_CAST || expr->function == EXPR_TRY_CAST;
     put(out, "%s(", expr_function_name(expr->function));
     for (uint32_t i = 0; i < expr->argument_count; i++) {
@@ -129,6 +141,7 @@ static void print_call(struct printer *out, const struct expr *expr, uint32_t de
 
 static void print_at(struct printer *out, const struct expr *expr, uint32_t depth)
 {
+    ASSERT(out != NULL);
     if (depth == EXPR_DEPTH_MAX) {
         put(out, "…");
         return;

@@ -91,12 +91,14 @@ struct kernel_call {
 /* Tells the row at a position of the chosen ones. */
 static inline uint32_t kernel_row(const struct kernel_run *run, uint32_t position)
 {
+    ASSERT_SLOW(run->out != NULL);
     return run->index == NULL ? position : run->index[position];
 }
 
 /* Makes a row's result NULL. */
 static inline void kernel_null(struct kernel_run *run, uint32_t row)
 {
+    ASSERT_SLOW(run->out != NULL);
     run->out->null[row] = VECTOR_NULL;
     run->out_null = true;
 }
@@ -104,6 +106,7 @@ static inline void kernel_null(struct kernel_run *run, uint32_t row)
 /* As kernel_null, for what IS NULL does not see. */
 static inline void kernel_null_hidden(struct kernel_run *run, uint32_t row)
 {
+    ASSERT_SLOW(run->out != NULL);
     run->out->null[row] = VECTOR_NULL_HIDDEN;
     run->out_null = true;
 }
@@ -119,12 +122,14 @@ uint8_t *kernel_text(struct kernel_run *run, size_t bytes);
 /* Gives back the end of the room taken last, of which `used` bytes stay. */
 static inline void kernel_text_trim(struct kernel_run *run, const uint8_t *text, size_t used)
 {
+    ASSERT_SLOW(run->out != NULL);
     run->scratch->used = (uint32_t)(text - run->scratch->data + (ptrdiff_t)used);
 }
 
 /* Tells whether argument `index` of a call is a literal that is not NULL. */
 static inline bool kernel_is_literal(const struct expr *call, uint32_t index)
 {
+    ASSERT_SLOW(call->kind <= EXPR_CALL);
     return index < call->argument_count && call->arguments[index]->kind == EXPR_LITERAL &&
            !call->arguments[index]->literal.is_null;
 }

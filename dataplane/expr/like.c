@@ -44,6 +44,9 @@ struct walk {
  * returns  whether it was there; both places then moved */
 static bool take(struct span text, struct span pattern, int escape, struct walk *at)
 {
+    ASSERT_SLOW(at != NULL);
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
+    ASSERT_SLOW(pattern.data != NULL || pattern.bytes == 0);
     if (at->text == text.bytes) {
         return false;
     }
@@ -65,6 +68,8 @@ static bool take(struct span text, struct span pattern, int escape, struct walk 
 
 static bool matches(struct span text, struct span pattern, int escape)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
+    ASSERT_SLOW(pattern.data != NULL || pattern.bytes == 0);
     struct walk at = {.pattern = 0, .text = 0};
     struct walk back = {.pattern = SIZE_MAX, .text = 0};
     for (;;) {
@@ -90,6 +95,8 @@ static bool matches(struct span text, struct span pattern, int escape)
 
 static bool shape_holds(const struct like *like, struct span text)
 {
+    ASSERT_SLOW(like != NULL);
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     const struct span core = like->core;
     if (core.bytes > text.bytes) {
         return false;
@@ -110,12 +117,15 @@ static bool shape_holds(const struct like *like, struct span text)
 
 static void like_shaped(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
     const struct like *like = run->constant;
     KERNEL_ROWS(run, { run->out->i64[i] = shape_holds(like, run->in[0]->text[i]); });
 }
 
 static void like_general(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     KERNEL_ROWS(run, {
         int escape = -1;
         if (run->in_count > 2) {
@@ -128,6 +138,7 @@ static void like_general(struct kernel_run *run)
 
 static struct like find_shape(struct span pattern)
 {
+    ASSERT_SLOW(pattern.data != NULL || pattern.bytes == 0);
     struct like like = {.shape = LIKE_GENERAL, .core = pattern};
     const bool first = pattern.bytes > 0 && pattern.data[0] == '%';
     if (first) {
@@ -149,6 +160,7 @@ static struct like find_shape(struct span pattern)
 /* An escape character protects %, _ and itself only. */
 static bool escapes_are_good(struct span pattern, uint8_t escape)
 {
+    ASSERT_SLOW(pattern.data != NULL || pattern.bytes == 0);
     for (size_t i = 0; i < pattern.bytes; i++) {
         if (pattern.data[i] != escape) {
             continue;
@@ -163,6 +175,9 @@ static bool escapes_are_good(struct span pattern, uint8_t escape)
 
 int like_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error)
 {
+    ASSERT(call->expr->kind == EXPR_CALL);
+    ASSERT(call->expr->argument_count <= EXPR_ARGUMENTS_MAX);
+    ASSERT(out != NULL);
     const struct expr *expr = call->expr;
     if (expr->function != EXPR_LIKE) {
         return -ENOENT;

@@ -8,6 +8,9 @@
  * FALSE for AND, TRUE for OR. A NULL row of out holds !wins, so that a later winner shows. */
 static void fold(struct kernel_run *run, const struct vector *in, bool wins)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT_SLOW(in != NULL);
     const int64_t *restrict value = in->i64;
     const uint8_t *restrict null = in->null;
     int64_t *restrict out = run->out->i64;
@@ -26,6 +29,7 @@ static void fold(struct kernel_run *run, const struct vector *in, bool wins)
 
 static void fold_all(struct kernel_run *run, bool wins)
 {
+    ASSERT_SLOW(run->out != NULL);
     ASSERT(run->in_count >= 1);
     int64_t *restrict out = run->out->i64;
     KERNEL_ROWS(run, { out[i] = !wins; });
@@ -36,16 +40,20 @@ static void fold_all(struct kernel_run *run, bool wins)
 
 void logic_and(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     fold_all(run, false);
 }
 
 void logic_or(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     fold_all(run, true);
 }
 
 static void logic_not(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const int64_t *restrict in = run->in[0]->i64;
     int64_t *restrict out = run->out->i64;
     KERNEL_ROWS(run, { out[i] = in[i] == 0; });
@@ -53,6 +61,8 @@ static void logic_not(struct kernel_run *run)
 
 static void is_null(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const uint8_t *restrict null = run->in[0]->null;
     int64_t *restrict out = run->out->i64;
     KERNEL_ROWS(run, { out[i] = null[i] == VECTOR_NULL; });
@@ -60,6 +70,8 @@ static void is_null(struct kernel_run *run)
 
 static void is_not_null(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const uint8_t *restrict null = run->in[0]->null;
     int64_t *restrict out = run->out->i64;
     KERNEL_ROWS(run, { out[i] = null[i] != VECTOR_NULL; });
@@ -81,6 +93,8 @@ IS_TEST(is_not_false, (null[i] != 0) | (in[i] != 0))
 
 int logic_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error)
 {
+    ASSERT(call->expr->kind == EXPR_CALL);
+    ASSERT(call->expr->argument_count <= EXPR_ARGUMENTS_MAX);
     static kernel_function *const raw[EXPR_FUNCTION_COUNT] = {
         [EXPR_IS_NULL] = is_null,   [EXPR_IS_NOT_NULL] = is_not_null,
         [EXPR_IS_TRUE] = is_true,   [EXPR_IS_NOT_TRUE] = is_not_true,

@@ -63,6 +63,9 @@ MATH_TWO(logarithm_base, log(y) / log(x))
 
 int math_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error)
 {
+    ASSERT(call->expr->kind == EXPR_CALL);
+    ASSERT(call->expr->argument_count <= EXPR_ARGUMENTS_MAX);
+    ASSERT(out != NULL);
     static kernel_function *const kernels[EXPR_FUNCTION_COUNT] = {
         [EXPR_SQRT] = square_root_run,
         [EXPR_EXP] = exponential_run,

@@ -58,6 +58,9 @@ int64_t integer_wrap(enum type_kind kind, int64_t value)
 
 static void divide_integer(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 1);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     const int64_t *restrict a = run->in[0]->i64;
     const int64_t *restrict b = run->in[1]->i64;
     int64_t *restrict out = run->out->i64;
@@ -74,6 +77,9 @@ static void divide_integer(struct kernel_run *run)
 
 static void modulo_integer(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 1);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     const int64_t *restrict a = run->in[0]->i64;
     const int64_t *restrict b = run->in[1]->i64;
     int64_t *restrict out = run->out->i64;
@@ -88,11 +94,13 @@ static void modulo_integer(struct kernel_run *run)
 
 static void modulo_f64(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 1);
     KERNEL_ROWS(run, { run->out->f64[i] = fmod(run->in[0]->f64[i], run->in[1]->f64[i]); });
 }
 
 static void modulo_f32(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 1);
     KERNEL_ROWS(run, { run->out->f32[i] = fmodf(run->in[0]->f32[i], run->in[1]->f32[i]); });
 }
 
@@ -122,6 +130,8 @@ UNARY(sign_i64, i64, int64_t, (x > 0) - (x < 0))
 
 static void negate_integer(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const enum type_kind kind = run->out->type.kind;
     KERNEL_ROWS(run, {
         run->out->i64[i] = integer_wrap(kind, (int64_t)(0 - (uint64_t)run->in[0]->i64[i]));
@@ -130,6 +140,8 @@ static void negate_integer(struct kernel_run *run)
 
 static void absolute_integer(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const enum type_kind kind = run->out->type.kind;
     KERNEL_ROWS(run, {
         const int64_t x = run->in[0]->i64[i];
@@ -139,12 +151,14 @@ static void absolute_integer(struct kernel_run *run)
 
 static bool is_integer_like(const struct type *type)
 {
+    ASSERT_SLOW(type->kind <= TYPE_ROW);
     return type_is_integer(type) || type->kind == TYPE_INTERVAL_DAY_TIME ||
            type->kind == TYPE_INTERVAL_YEAR_MONTH;
 }
 
 static uint32_t width_of(const struct type *type)
 {
+    ASSERT_SLOW(type->kind <= TYPE_ROW);
     switch (type->kind) {
     case TYPE_TINYINT:
         return 0;
@@ -159,6 +173,7 @@ static uint32_t width_of(const struct type *type)
 
 static kernel_function *find_integer(const struct expr *expr)
 {
+    ASSERT_SLOW(expr->kind <= EXPR_CALL);
     static kernel_function *const binary[][4] = {
         {plus_i8, plus_i16, plus_i32, plus_i64},
         {minus_i8, minus_i16, minus_i32, minus_i64},
@@ -192,6 +207,7 @@ static kernel_function *find_integer(const struct expr *expr)
 
 static kernel_function *find_float(const struct expr *expr)
 {
+    ASSERT_SLOW(expr->kind <= EXPR_CALL);
     static kernel_function *const kernels[EXPR_FUNCTION_COUNT][2] = {
         [EXPR_PLUS] = {plus_f32, plus_f64},        [EXPR_MINUS] = {minus_f32, minus_f64},
         [EXPR_TIMES] = {times_f32, times_f64},     [EXPR_DIVIDE] = {divide_f32, divide_f64},
@@ -204,6 +220,9 @@ static kernel_function *find_float(const struct expr *expr)
 
 int number_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error)
 {
+    ASSERT(call->expr->kind == EXPR_CALL);
+    ASSERT(call->expr->argument_count <= EXPR_ARGUMENTS_MAX);
+    ASSERT(out != NULL);
     const struct expr *expr = call->expr;
     kernel_function *function = NULL;
     for (uint32_t i = 0; i < expr->argument_count; i++) {

@@ -14,6 +14,7 @@
 
 static int64_t digits_at(const struct kernel_run *run, uint32_t i)
 {
+    ASSERT_SLOW(run->out != NULL);
     return run->in_count > 1 ? run->in[1]->i64[i] : 0;
 }
 
@@ -38,6 +39,8 @@ static int64_t round_whole(int64_t value, int64_t digits, bool half_up)
 
 static void round_integer(struct kernel_run *run, bool half_up)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
     const enum type_kind kind = run->out->type.kind;
     KERNEL_ROWS(run, {
         const int64_t value = round_whole(run->in[0]->i64[i], digits_at(run, i), half_up);
@@ -55,6 +58,7 @@ struct digits {
 
 static void read_digits(double value, struct digits *out)
 {
+    ASSERT_SLOW(out != NULL);
     char text[DOUBLE_TEXT_BYTES];
     const uint32_t bytes = double_print(value, text);
     bool fraction = false;
@@ -82,6 +86,8 @@ static void read_digits(double value, struct digits *out)
 /* Cuts the digits at `places` behind the point. */
 static void cut_digits(struct digits *digits, int64_t places, bool half_up)
 {
+    ASSERT_SLOW(digits->count >= 0);
+    ASSERT_SLOW(digits->count <= DIGITS_MAX);
     const int64_t kept = digits->point + places;
     if (kept >= digits->count) {
         return;
@@ -107,6 +113,8 @@ static void cut_digits(struct digits *digits, int64_t places, bool half_up)
 /* Zero loses its sign, as BigDecimal has none. */
 static double digits_value(const struct digits *digits)
 {
+    ASSERT_SLOW(digits->count >= 0);
+    ASSERT_SLOW(digits->count <= DIGITS_MAX);
     uint8_t text[DIGITS_MAX + 32];
     uint32_t at = 0;
     if (digits->count == 0) {
@@ -145,6 +153,9 @@ static double truncate_double(double value, int64_t places)
 
 static double round_one(struct kernel_run *run, uint32_t i, double value, bool half_up)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT_SLOW(run->count <= PARCEL_ROWS_MAX);
     if (!isfinite(value)) {
         kernel_fail(run, i, "Infinite or NaN");
         return 0;
@@ -161,6 +172,8 @@ static double round_one(struct kernel_run *run, uint32_t i, double value, bool h
 
 static void round_float(struct kernel_run *run, bool half_up)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
     const bool single = run->in[0]->type.kind == TYPE_FLOAT;
     KERNEL_ROWS(run, {
         if (single) {
@@ -173,27 +186,34 @@ static void round_float(struct kernel_run *run, bool half_up)
 
 static void round_integer_half_up(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     round_integer(run, true);
 }
 
 static void round_integer_down(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     round_integer(run, false);
 }
 
 static void round_float_half_up(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     round_float(run, true);
 }
 
 static void round_float_down(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     round_float(run, false);
 }
 
 int number_round_kernel(const struct kernel_call *call, struct kernel_choice *out,
                         struct error *error)
 {
+    ASSERT(call->expr->kind == EXPR_CALL);
+    ASSERT(call->expr->argument_count <= EXPR_ARGUMENTS_MAX);
+    ASSERT(out != NULL);
     const struct expr *expr = call->expr;
     const bool half_up = expr->function == EXPR_ROUND;
     if (!half_up && expr->function != EXPR_TRUNCATE) {

@@ -35,6 +35,9 @@ struct program_state {
 
 void kernel_fail(struct kernel_run *run, uint32_t row, const char *format, ...)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT_SLOW(run->count <= PARCEL_ROWS_MAX);
     if (run->failure->failed || run->failure->scratch_full) {
         return;
     }
@@ -48,6 +51,8 @@ void kernel_fail(struct kernel_run *run, uint32_t row, const char *format, ...)
 
 uint8_t *kernel_text(struct kernel_run *run, size_t bytes)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
     struct scratch *scratch = run->scratch;
     if (bytes > scratch->bytes - scratch->used) {
         run->failure->scratch_full = true;
@@ -93,6 +98,8 @@ static void *make_zeroed(size_t bytes)
 /* Points each register's vector at its values and flags. */
 static void lay_vectors(struct program_state *state)
 {
+    ASSERT_SLOW(state->program != NULL);
+    ASSERT_SLOW(state->scratch.used <= state->scratch.bytes);
     const struct program *program = state->program;
     for (uint32_t i = 0; i < program->register_count; i++) {
         const struct program_register *from = &program->registers[i];
@@ -113,6 +120,7 @@ static void lay_vectors(struct program_state *state)
 
 static int init_kernels(struct program_state *state, struct error *error)
 {
+    ASSERT_SLOW(state != NULL);
     const struct program *program = state->program;
     for (uint32_t i = 0; i < program->instruction_count; i++) {
         const struct instruction *instruction = &program->instructions[i];
@@ -213,6 +221,8 @@ static void load_texts(const struct row *const *rows, uint32_t count, uint32_t s
 static void run_load(struct program_state *state, const struct instruction *instruction,
                      const struct row *const *rows, uint32_t count)
 {
+    ASSERT(state != NULL);
+    ASSERT(instruction != NULL);
     const struct vector *out = &state->vectors[instruction->out];
     const uint32_t slot = state->program->layout->slots[instruction->column];
     if (load_nulls(rows, count, instruction->column, out->null)) {
@@ -252,6 +262,9 @@ static void settle_nulls(uint8_t *null, uint32_t count, bool keep_hidden)
 static bool propagate_nulls(struct program_state *state, const struct instruction *instruction,
                             uint32_t row_count)
 {
+    ASSERT_SLOW(state->program != NULL);
+    ASSERT_SLOW(state->scratch.used <= state->scratch.bytes);
+    ASSERT_SLOW(instruction != NULL);
     const uint16_t *arguments = state->program->arguments + instruction->arguments;
     uint8_t *out = state->vectors[instruction->out].null;
     bool any = false;
@@ -272,6 +285,7 @@ static bool propagate_nulls(struct program_state *state, const struct instructio
  * returns  how many */
 static uint32_t choose_values(const struct selection *from, const uint8_t *null, uint16_t *into)
 {
+    ASSERT_SLOW(from != NULL);
     uint32_t count = 0;
     for (uint32_t k = 0; k < from->count; k++) {
         const uint16_t i = from->dense ? (uint16_t)k : from->index[k];
@@ -284,6 +298,9 @@ static uint32_t choose_values(const struct selection *from, const uint8_t *null,
 static void run_kernel(struct program_state *state, const struct instruction *instruction,
                        const struct program_context *context, uint32_t row_count)
 {
+    ASSERT(state->program != NULL);
+    ASSERT(state->scratch.used <= state->scratch.bytes);
+    ASSERT(instruction != NULL);
     const struct selection *selection = &state->selections[instruction->selection];
     const uint16_t *arguments = state->program->arguments + instruction->arguments;
     for (uint32_t i = 0; i < instruction->argument_count; i++) {
@@ -332,6 +349,9 @@ static bool rule_holds(enum select_rule rule, int64_t value, uint8_t null)
 static void run_select(struct program_state *state, const struct instruction *instruction,
                        uint32_t row_count)
 {
+    ASSERT_SLOW(state->program != NULL);
+    ASSERT_SLOW(state->scratch.used <= state->scratch.bytes);
+    ASSERT_SLOW(instruction != NULL);
     const struct selection *from = &state->selections[instruction->selection];
     struct selection *into = &state->selections[instruction->select_into];
     const struct vector *by = &state->vectors[state->program->arguments[instruction->arguments]];
@@ -359,6 +379,9 @@ static void copy_value(const struct vector *from, struct vector *into, uint32_t 
 
 static void run_move(struct program_state *state, const struct instruction *instruction)
 {
+    ASSERT_SLOW(state->program != NULL);
+    ASSERT_SLOW(state->scratch.used <= state->scratch.bytes);
+    ASSERT_SLOW(instruction != NULL);
     const struct selection *selection = &state->selections[instruction->selection];
     const uint16_t from_register = state->program->arguments[instruction->arguments];
     const struct vector *from = &state->vectors[from_register];
@@ -376,6 +399,9 @@ static void run_move(struct program_state *state, const struct instruction *inst
 static void run_logic_merge(struct program_state *state, const struct instruction *instruction,
                             bool wins)
 {
+    ASSERT_SLOW(state->program != NULL);
+    ASSERT_SLOW(state->scratch.used <= state->scratch.bytes);
+    ASSERT_SLOW(instruction != NULL);
     const struct selection *selection = &state->selections[instruction->selection];
     const uint16_t from_register = state->program->arguments[instruction->arguments];
     const struct vector *from = &state->vectors[from_register];
@@ -410,6 +436,9 @@ static void blend_flags(const int64_t *restrict condition, const uint8_t *restri
 static void run_blend(struct program_state *state, const struct instruction *instruction,
                       uint32_t row_count)
 {
+    ASSERT_SLOW(state->program != NULL);
+    ASSERT_SLOW(state->scratch.used <= state->scratch.bytes);
+    ASSERT_SLOW(instruction != NULL);
     const uint16_t *arguments = state->program->arguments + instruction->arguments;
     const struct vector *condition = &state->vectors[arguments[0]];
     const struct vector *from = &state->vectors[arguments[1]];
@@ -433,6 +462,9 @@ static void run_blend(struct program_state *state, const struct instruction *ins
 static void run_blend_null(struct program_state *state, const struct instruction *instruction,
                            uint32_t row_count)
 {
+    ASSERT_SLOW(state->program != NULL);
+    ASSERT_SLOW(state->scratch.used <= state->scratch.bytes);
+    ASSERT_SLOW(instruction != NULL);
     if (!state->has_null[instruction->out]) {
         return;
     }
@@ -451,6 +483,9 @@ static void run_instruction(struct program_state *state, const struct instructio
                             const struct program_context *context, const struct row *const *rows,
                             uint32_t row_count)
 {
+    ASSERT_SLOW(state->program != NULL);
+    ASSERT_SLOW(state->scratch.used <= state->scratch.bytes);
+    ASSERT_SLOW(instruction != NULL);
     switch (instruction->operation) {
     case OPERATION_LOAD:
         run_load(state, instruction, rows, row_count);
@@ -481,6 +516,7 @@ static void run_instruction(struct program_state *state, const struct instructio
 
 static void begin(struct program_state *state, uint32_t row_count)
 {
+    ASSERT_SLOW(state != NULL);
     const struct program *program = state->program;
     for (uint32_t i = 0; i < program->register_count; i++) {
         if (state->has_null[i] && !program->registers[i].literal) {
@@ -498,6 +534,7 @@ static void begin(struct program_state *state, uint32_t row_count)
 enum program_verdict program_run(struct program_state *state, const struct program_context *context,
                                  const struct row *const *rows, uint32_t row_count)
 {
+    ASSERT_SLOW(state->program != NULL);
     ASSERT(row_count <= PARCEL_ROWS_MAX);
     ASSERT(rows != NULL || row_count == 0);
     const struct program *program = state->program;
@@ -536,6 +573,8 @@ uint32_t program_failure(const struct program_state *state,
 bool program_store(const struct vector *vector, uint32_t index, struct row_writer *writer,
                    uint32_t column)
 {
+    ASSERT_SLOW(column < writer->layout->column_count);
+    ASSERT_SLOW(writer->used <= writer->capacity);
     ASSERT(index < PARCEL_ROWS_MAX);
     if (vector->null[index] != VECTOR_VALUE) {
         return true;

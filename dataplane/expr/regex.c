@@ -74,6 +74,9 @@ struct found {
 static bool match(struct kernel_run *run, uint32_t row, struct span text, size_t from,
                   struct found *out)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT_SLOW(out != NULL);
     const struct regex *regex = run->constant;
     const struct regex_memory *own = run->memory;
     if (regex->code == NULL) {
@@ -97,6 +100,7 @@ static bool match(struct kernel_run *run, uint32_t row, struct span text, size_t
 /* The byte where the next search begins: behind the match, one character on when it was empty. */
 static size_t behind(struct span text, struct found found)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     if (found.to > found.from || found.to >= text.bytes) {
         return found.to + (found.to > found.from ? 0 : 1);
     }
@@ -105,6 +109,8 @@ static size_t behind(struct span text, struct found found)
 
 static void regexp(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     KERNEL_ROWS(run, {
         struct found found;
         run->out->i64[i] = run->in_count > 1 && run->in[1]->text[i].bytes == 0
@@ -116,6 +122,8 @@ static void regexp(struct kernel_run *run)
 /* The pattern is anchored at both ends already. */
 static void whole_match(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, {
         struct found found;
         run->out->i64[i] = match(run, i, run->in[0]->text[i], 0, &found);
@@ -125,6 +133,8 @@ static void whole_match(struct kernel_run *run)
 /* IS_ALPHA and IS_DIGIT: NULL is FALSE. */
 static void whole_match_or_false(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, {
         struct found found;
         run->out->i64[i] =
@@ -134,6 +144,10 @@ static void whole_match_or_false(struct kernel_run *run)
 
 static void extract(struct kernel_run *run)
 {
+    ASSERT(run->memory != NULL);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT(run->count <= PARCEL_ROWS_MAX);
     const struct regex_memory *own = run->memory;
     const int64_t *groups = run->in_count > 2 ? run->in[2]->i64 : NULL;
     KERNEL_ROWS(run, {
@@ -158,6 +172,9 @@ static void extract(struct kernel_run *run)
 
 static void substr(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     KERNEL_ROWS(run, {
         struct found found;
         const struct span text = run->in[0]->text[i];
@@ -172,6 +189,9 @@ static void substr(struct kernel_run *run)
 
 static void count(struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const struct regex *regex = run->constant;
     KERNEL_ROWS(run, {
         struct found found;
@@ -191,6 +211,9 @@ static void count(struct kernel_run *run)
 
 static void instr(struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const struct regex *regex = run->constant;
     KERNEL_ROWS(run, {
         struct found found;
@@ -207,12 +230,16 @@ static void instr(struct kernel_run *run)
 /* Copies a piece of text into the scratch; pieces of one row follow each other there. */
 static bool put(struct kernel_run *run, const uint8_t *data, size_t bytes)
 {
+    ASSERT_SLOW(run->out != NULL);
     struct span copied;
     return bytes == 0 || text_copy(run, data, bytes, &copied);
 }
 
 static bool replace_row(struct kernel_run *run, uint32_t row)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT_SLOW(run->count <= PARCEL_ROWS_MAX);
     const struct span text = run->in[0]->text[row];
     const struct span by = run->in[2]->text[row];
     const uint8_t *start = run->scratch->data + run->scratch->used;
@@ -236,6 +263,8 @@ static bool replace_row(struct kernel_run *run, uint32_t row)
 
 static void replace(struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
+    ASSERT(run->out != NULL);
     const struct regex *regex = run->constant;
     KERNEL_ROWS(run, {
         if (regex->code == NULL) {
@@ -270,12 +299,15 @@ static pcre2_code *compile(const char *text, size_t bytes, bool whole)
 
 static struct span literal_of(const struct expr *call, uint32_t index)
 {
+    ASSERT_SLOW(call->kind <= EXPR_CALL);
     return call->arguments[index]->literal.text;
 }
 
 /* Writes the pattern of a call for PCRE2. */
 static size_t rewrite(const struct expr *expr, char *into, const char **why)
 {
+    ASSERT_SLOW(expr->kind <= EXPR_CALL);
+    ASSERT_SLOW(why != NULL);
     *why = NULL;
     if (expr->function == EXPR_IS_ALPHA || expr->function == EXPR_IS_DIGIT) {
         const char *class = expr->function == EXPR_IS_ALPHA ? "\\p{L}+" : "\\p{Nd}+";
@@ -299,6 +331,7 @@ static size_t rewrite(const struct expr *expr, char *into, const char **why)
 
 static bool patterns_are_literals(const struct expr *expr)
 {
+    ASSERT_SLOW(expr->kind <= EXPR_CALL);
     if (expr->function == EXPR_IS_ALPHA || expr->function == EXPR_IS_DIGIT) {
         return true;
     }
@@ -309,6 +342,7 @@ static bool patterns_are_literals(const struct expr *expr)
 static int prepare(const struct expr *expr, bool whole, struct kernel_choice *out,
                    struct error *error)
 {
+    ASSERT(out != NULL);
     char *text = malloc(REGEX_TEXT_MAX);
     struct regex *regex = calloc(1, sizeof(*regex));
     int result = 0;
@@ -338,6 +372,9 @@ static int prepare(const struct expr *expr, bool whole, struct kernel_choice *ou
 
 int regex_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error)
 {
+    ASSERT(call->expr->kind == EXPR_CALL);
+    ASSERT(call->expr->argument_count <= EXPR_ARGUMENTS_MAX);
+    ASSERT(out != NULL);
     static kernel_function *const kernels[EXPR_FUNCTION_COUNT] = {
         [EXPR_REGEXP] = regexp,
         [EXPR_SIMILAR] = whole_match,

@@ -18,6 +18,7 @@ struct rewrite {
 
 static void put(struct rewrite *out, const char *text, size_t bytes)
 {
+    ASSERT_SLOW(out != NULL);
     if (bytes > REGEX_TEXT_MAX - out->used) {
         out->why = "the pattern is too long";
         return;
@@ -33,6 +34,7 @@ static void put_text(struct rewrite *out, const char *text)
 
 static uint8_t peek(const struct rewrite *in, size_t ahead)
 {
+    ASSERT_SLOW(in->at <= in->from.bytes);
     return in->at + ahead < in->from.bytes ? in->from.data[in->at + ahead] : 0;
 }
 
@@ -40,6 +42,7 @@ static uint8_t peek(const struct rewrite *in, size_t ahead)
  */
 static void put_property(struct rewrite *out)
 {
+    ASSERT_SLOW(out != NULL);
     static const char *const names[][2] = {
         {"Lower", "lower"}, {"Upper", "upper"}, {"Alpha", "alpha"},   {"Digit", "digit"},
         {"Alnum", "alnum"}, {"Punct", "punct"}, {"Graph", "graph"},   {"Print", "print"},
@@ -100,6 +103,7 @@ static size_t finish(const struct rewrite *out, const char **why)
 
 size_t regex_from_java(struct span pattern, char *into, const char **why)
 {
+    ASSERT_SLOW(pattern.data != NULL || pattern.bytes == 0);
     ASSERT(into != NULL && why != NULL);
     struct rewrite out = {.from = pattern, .into = into};
     while (out.at < pattern.bytes && out.why == NULL) {
@@ -139,6 +143,7 @@ static void put_protected(struct rewrite *out, uint8_t escape)
 /* [:ALPHA:] and the like, in capitals or not. */
 static void put_class_name(struct rewrite *out)
 {
+    ASSERT_SLOW(out != NULL);
     while (out->at < out->from.bytes && peek(out, 0) != ']') {
         const uint8_t c = peek(out, 0);
         const char lower = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
@@ -151,6 +156,7 @@ static void put_class_name(struct rewrite *out)
 
 static void put_similar(struct rewrite *out, uint8_t c)
 {
+    ASSERT_SLOW(out != NULL);
     switch (c) {
     case '_':
         put_text(out, out->in_class ? "_" : ".");
@@ -174,6 +180,7 @@ static void put_similar(struct rewrite *out, uint8_t c)
 
 size_t regex_from_similar(struct span pattern, uint8_t escape, char *into, const char **why)
 {
+    ASSERT_SLOW(pattern.data != NULL || pattern.bytes == 0);
     ASSERT(into != NULL && why != NULL);
     struct rewrite out = {.from = pattern, .into = into};
     put_text(&out, "(?:");

@@ -23,6 +23,8 @@ static struct span part(struct span text, size_t from, size_t to)
 /* Finds a text in another from a byte on. */
 static size_t find(struct span text, struct span wanted, size_t from)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
+    ASSERT_SLOW(wanted.data != NULL || wanted.bytes == 0);
     if (wanted.bytes == 0) {
         return from <= text.bytes ? from : ABSENT;
     }
@@ -35,11 +37,15 @@ static size_t find(struct span text, struct span wanted, size_t from)
 
 static void char_length(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
     KERNEL_ROWS(run, { run->out->i64[i] = text_count(run->in[0]->text[i]); });
 }
 
 static void concat(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT(run->count <= PARCEL_ROWS_MAX);
     KERNEL_ROWS(run, {
         size_t bytes = 0;
         for (uint32_t argument = 0; argument < run->in_count; argument++) {
@@ -62,6 +68,7 @@ static void concat(struct kernel_run *run)
 
 static uint8_t *append(uint8_t *into, struct span piece)
 {
+    ASSERT_SLOW(piece.data != NULL || piece.bytes == 0);
     if (piece.bytes != 0) {
         memcpy(into, piece.data, piece.bytes);
     }
@@ -71,6 +78,10 @@ static uint8_t *append(uint8_t *into, struct span piece)
 /* Joins what is not NULL; a NULL separator makes NULL. */
 static void join_row(struct kernel_run *run, uint32_t i)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT_SLOW(run->count <= PARCEL_ROWS_MAX);
+    ASSERT_SLOW(run->failure != NULL);
     const struct span separator = run->in[0]->text[i];
     size_t bytes = 0;
     for (uint32_t argument = 1; argument < run->in_count; argument++) {
@@ -97,6 +108,8 @@ static void join_row(struct kernel_run *run, uint32_t i)
 
 static void concat_ws(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, {
         if (run->in[0]->null[i] != 0) {
             kernel_null(run, i);
@@ -108,6 +121,7 @@ static void concat_ws(struct kernel_run *run)
 
 static struct span substring_row(struct span text, int64_t position, int64_t length)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     if (position == 1) {
         return part(text, 0, text_offset(text, (uint64_t)length));
     }
@@ -126,6 +140,9 @@ static struct span substring_row(struct span text, int64_t position, int64_t len
 
 static void substring(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT(run->count <= PARCEL_ROWS_MAX);
     const int64_t *lengths = run->in_count > 2 ? run->in[2]->i64 : NULL;
     KERNEL_ROWS(run, {
         const int64_t length = lengths == NULL ? INT32_MAX : lengths[i];
@@ -139,6 +156,8 @@ static void substring(struct kernel_run *run)
 
 static void left(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 1);
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, {
         const struct span text = run->in[0]->text[i];
         const int64_t count = run->in[1]->i64[i];
@@ -149,6 +168,8 @@ static void left(struct kernel_run *run)
 
 static void right(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 1);
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, {
         const struct span text = run->in[0]->text[i];
         const int64_t count = run->in[1]->i64[i];
@@ -161,6 +182,7 @@ static void right(struct kernel_run *run)
 /* Tells whether the character at the start of `at` is one of a set. */
 static bool is_one_of(const uint8_t *at, size_t step, struct span set)
 {
+    ASSERT_SLOW(set.data != NULL || set.bytes == 0);
     for (size_t k = 0; k < set.bytes;) {
         const size_t next = text_step(set.data + k, set.bytes - k);
         if (next == step && memcmp(set.data + k, at, step) == 0) {
@@ -173,6 +195,8 @@ static bool is_one_of(const uint8_t *at, size_t step, struct span set)
 
 static struct span trim_start(struct span text, struct span set)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
+    ASSERT_SLOW(set.data != NULL || set.bytes == 0);
     while (text.bytes != 0) {
         const size_t step = text_step(text.data, text.bytes);
         if (!is_one_of(text.data, step, set)) {
@@ -186,6 +210,8 @@ static struct span trim_start(struct span text, struct span set)
 
 static struct span trim_end(struct span text, struct span set)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
+    ASSERT_SLOW(set.data != NULL || set.bytes == 0);
     while (text.bytes != 0) {
         size_t step = 1;
         while (step < text.bytes && step < 4 && text_is_rest(text.data[text.bytes - step])) {
@@ -201,6 +227,8 @@ static struct span trim_end(struct span text, struct span set)
 
 static void trim(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 2);
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, {
         /* BOTH, LEADING or TRAILING: the first letter tells. */
         const uint8_t side = run->in[0]->text[i].data[0];
@@ -215,11 +243,14 @@ static void trim(struct kernel_run *run)
 /* Characters before a byte, plus one; 0 for an absent text. */
 static int64_t position_of(struct span text, size_t at)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     return at == ABSENT ? 0 : (int64_t)text_count(part(text, 0, at)) + 1;
 }
 
 static void position(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 1);
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, {
         const struct span text = run->in[1]->text[i];
         run->out->i64[i] = position_of(text, find(text, run->in[0]->text[i], 0));
@@ -228,6 +259,8 @@ static void position(struct kernel_run *run)
 
 static void locate(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     const int64_t *starts = run->in_count > 2 ? run->in[2]->i64 : NULL;
     KERNEL_ROWS(run, {
         const struct span text = run->in[1]->text[i];
@@ -240,6 +273,8 @@ static void locate(struct kernel_run *run)
 
 static void starts_with(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 1);
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, {
         const struct span text = run->in[0]->text[i];
         const struct span start = run->in[1]->text[i];
@@ -250,6 +285,8 @@ static void starts_with(struct kernel_run *run)
 
 static void ends_with(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 1);
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, {
         const struct span text = run->in[0]->text[i];
         const struct span end = run->in[1]->text[i];
@@ -260,6 +297,8 @@ static void ends_with(struct kernel_run *run)
 
 static void ascii(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, {
         const struct span text = run->in[0]->text[i];
         run->out->i64[i] = text.bytes == 0 ? 0 : (int8_t)text.data[0];
@@ -268,6 +307,8 @@ static void ascii(struct kernel_run *run)
 
 static void chr(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, {
         const int64_t code = run->in[0]->i64[i];
         uint8_t character[4];
@@ -280,6 +321,8 @@ static void chr(struct kernel_run *run)
 
 static void elt(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     KERNEL_ROWS(run, {
         const int64_t which = run->in[0]->null[i] != 0 ? 0 : run->in[0]->i64[i];
         if (which < 1 || which >= run->in_count || run->in[which]->null[i] != 0) {
@@ -294,6 +337,9 @@ static void elt(struct kernel_run *run)
  * returns  false when there are fewer parts */
 static bool split_part(struct span text, struct span separator, int64_t index, struct span *out)
 {
+    ASSERT_SLOW(out != NULL);
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
+    ASSERT_SLOW(separator.data != NULL || separator.bytes == 0);
     size_t from = 0;
     for (;;) {
         const size_t at = find(text, separator, from);
@@ -311,6 +357,9 @@ static bool split_part(struct span text, struct span separator, int64_t index, s
 
 static void split_index(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 2);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     KERNEL_ROWS(run, {
         const struct span text = run->in[0]->text[i];
         struct span separator = run->in[1]->text[i];
@@ -327,6 +376,9 @@ static void split_index(struct kernel_run *run)
 
 int text_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error)
 {
+    ASSERT(call->expr->kind == EXPR_CALL);
+    ASSERT(call->expr->argument_count <= EXPR_ARGUMENTS_MAX);
+    ASSERT(out != NULL);
     static kernel_function *const kernels[EXPR_FUNCTION_COUNT] = {
         [EXPR_CHAR_LENGTH] = char_length,
         [EXPR_CONCAT] = concat,

@@ -64,6 +64,7 @@ static bool is_cased(uint32_t character)
 /* A sigma is final behind a letter and before none. */
 static bool sigma_is_final(struct span text, size_t at)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     if (at == 0) {
         return false;
     }
@@ -81,6 +82,7 @@ static bool sigma_is_final(struct span text, size_t at)
 
 static size_t put_lower(struct span text, size_t at, uint32_t character, uint8_t *into)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     if (character == SIGMA) {
         return text_encode(sigma_is_final(text, at) ? SIGMA_FINAL : SIGMA_SMALL, into);
     }
@@ -95,6 +97,7 @@ static size_t put_lower(struct span text, size_t at, uint32_t character, uint8_t
  * returns  bytes mapped */
 static size_t map_ascii(struct span text, uint8_t first, uint8_t last, uint8_t *restrict into)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     size_t at = 0;
     for (; at < text.bytes && text.data[at] < 0x80; at++) {
         const uint8_t c = text.data[at];
@@ -105,6 +108,10 @@ static size_t map_ascii(struct span text, uint8_t first, uint8_t last, uint8_t *
 
 static void map_row(struct kernel_run *run, uint32_t row, bool upper)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT_SLOW(run->count <= PARCEL_ROWS_MAX);
+    ASSERT_SLOW(run->failure != NULL);
     const struct span text = run->in[0]->text[row];
     uint8_t *into = kernel_text(run, text.bytes * GROWTH + 4);
     if (into == NULL) {
@@ -129,16 +136,21 @@ static void map_row(struct kernel_run *run, uint32_t row, bool upper)
 
 void text_upper(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, { map_row(run, i, true); });
 }
 
 void text_lower(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, { map_row(run, i, false); });
 }
 
 void text_initcap(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     KERNEL_ROWS(run, {
         const struct span text = run->in[0]->text[i];
         uint8_t *into = kernel_text(run, text.bytes);

@@ -14,6 +14,8 @@ static const char base64_digits[] =
 /* Digits of an unsigned number in base 2 or 16, without leading zeros. */
 static void put_digits(struct kernel_run *run, uint32_t row, uint64_t value, uint32_t bits)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
     uint8_t text[64];
     uint32_t at = sizeof(text);
     do {
@@ -25,16 +27,21 @@ static void put_digits(struct kernel_run *run, uint32_t row, uint64_t value, uin
 
 static void bin(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
     KERNEL_ROWS(run, { put_digits(run, i, (uint64_t)run->in[0]->i64[i], 1); });
 }
 
 static void hex_number(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
     KERNEL_ROWS(run, { put_digits(run, i, (uint64_t)run->in[0]->i64[i], 4); });
 }
 
 static void hex_text(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     KERNEL_ROWS(run, {
         const struct span text = run->in[0]->text[i];
         uint8_t *into = kernel_text(run, text.bytes * 2);
@@ -61,6 +68,7 @@ static int hex_value(uint8_t c)
 /* An odd digit stands alone at the start. */
 static bool read_hex(struct span text, uint8_t *into)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     size_t at = 0;
     if (text.bytes % 2 != 0) {
         const int only = hex_value(text.data[at++]);
@@ -82,6 +90,9 @@ static bool read_hex(struct span text, uint8_t *into)
 
 static void unhex(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     KERNEL_ROWS(run, {
         const struct span text = run->in[0]->text[i];
         const size_t bytes = (text.bytes + 1) / 2;
@@ -99,6 +110,9 @@ static void unhex(struct kernel_run *run)
 
 static void to_base64(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     KERNEL_ROWS(run, {
         const struct span text = run->in[0]->text[i];
         const size_t bytes = (text.bytes + 2) / 3 * 4;
@@ -137,6 +151,7 @@ static int base64_value(uint8_t c)
 /* returns  bytes written, or SIZE_MAX when the text is no base64 */
 static size_t read_base64(struct span text, uint8_t *into)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     while (text.bytes > 0 && text.data[text.bytes - 1] == '=') {
         text.bytes--;
     }
@@ -160,6 +175,9 @@ static size_t read_base64(struct span text, uint8_t *into)
 
 static void from_base64(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     KERNEL_ROWS(run, {
         const struct span text = run->in[0]->text[i];
         uint8_t *into = kernel_text(run, text.bytes);
@@ -184,6 +202,10 @@ static bool url_plain(uint8_t c)
 
 static void url_encode(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT(run->count <= PARCEL_ROWS_MAX);
     KERNEL_ROWS(run, {
         const struct span text = run->in[0]->text[i];
         uint8_t *into = kernel_text(run, text.bytes * 3);
@@ -209,6 +231,7 @@ static void url_encode(struct kernel_run *run)
 /* returns  bytes written, or SIZE_MAX at a broken escape */
 static size_t read_url(struct span text, uint8_t *into)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     size_t bytes = 0;
     for (size_t at = 0; at < text.bytes; at++) {
         const uint8_t c = text.data[at];
@@ -232,6 +255,9 @@ static size_t read_url(struct span text, uint8_t *into)
 
 static void url_decode(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     KERNEL_ROWS(run, {
         const struct span text = run->in[0]->text[i];
         uint8_t *into = kernel_text(run, text.bytes);
@@ -251,6 +277,8 @@ static void url_decode(struct kernel_run *run)
 /* Text that reads as a decimal; numbers are, NULL is not. */
 static void is_decimal(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const struct vector *in = run->in[0];
     const bool text = type_is_text(&in->type);
     KERNEL_ROWS(run, {
@@ -263,6 +291,9 @@ static void is_decimal(struct kernel_run *run)
 
 int text_code_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error)
 {
+    ASSERT(call->expr->kind == EXPR_CALL);
+    ASSERT(call->expr->argument_count <= EXPR_ARGUMENTS_MAX);
+    ASSERT(out != NULL);
     static kernel_function *const kernels[EXPR_FUNCTION_COUNT] = {
         [EXPR_BIN] = bin,
         [EXPR_HEX] = hex_text,

@@ -66,6 +66,7 @@ static uint64_t five_power(int32_t power)
 
 static void round_up(struct digits *out)
 {
+    ASSERT_SLOW(out != NULL);
     uint32_t i = out->count - 1;
     while (out->digit[i] == 9 && i > 0) {
         out->digit[i--] = 0;
@@ -81,6 +82,7 @@ static void round_up(struct digits *out)
 /* Digits of a whole number whose last `dropped` digits the format cannot tell. */
 static void whole_digits(uint64_t value, int32_t dropped, struct digits *out)
 {
+    ASSERT_SLOW(out != NULL);
     if (dropped > 0) {
         const uint64_t power = (uint64_t)decimal_power((uint32_t)dropped);
         const uint64_t rest = value % power;
@@ -105,6 +107,7 @@ static int32_t droppable_digits(int32_t power)
 
 static bool whole_number(const struct parts *in, int32_t mantissa_bits, struct digits *out)
 {
+    ASSERT_SLOW(in != NULL);
     if (in->exponent < mantissa_bits - 1 || in->exponent > SMALL_EXPONENT) {
         return false;
     }
@@ -131,6 +134,7 @@ static int32_t estimate_ten(uint64_t mantissa, int32_t exponent)
 
 static struct operands scale(const struct parts *in, int32_t mantissa_bits)
 {
+    ASSERT_SLOW(in != NULL);
     const int32_t fraction_bits =
         mantissa_bits - in->exponent - 1 > 0 ? mantissa_bits - in->exponent - 1 : 0;
     struct operands out = {
@@ -172,6 +176,7 @@ static int64_t narrow(uint64_t value, bool is_int)
 /* 32- and 64-bit operands; the wrap of m is part of the result. */
 static struct ending small_digits(struct operands *in, bool is_int, struct digits *out)
 {
+    ASSERT_SLOW(in != NULL);
     int64_t b = narrow((in->mantissa * five_power(in->b5)) << in->b2, is_int);
     const int64_t s = narrow(five_power(in->s5) << in->s2, is_int);
     int64_t m = narrow(five_power(in->b5) << in->m2, is_int);
@@ -214,6 +219,7 @@ static unsigned __int128 wide_five_power(int32_t power)
 /* Operands of up to 118 bits; otherwise as big_digits. */
 static struct ending wide_digits(struct operands *in, struct digits *out)
 {
+    ASSERT_SLOW(in != NULL);
     const unsigned __int128 five = wide_five_power(in->b5);
     unsigned __int128 b = (five * in->mantissa) << in->b2;
     const unsigned __int128 s = wide_five_power(in->s5) << in->s2;
@@ -254,6 +260,7 @@ struct big {
 
 static void big_multiply(struct big *value, uint32_t factor)
 {
+    ASSERT_SLOW(value->count <= BIG_LIMBS);
     uint64_t carry = 0;
     for (uint32_t i = 0; i < value->count; i++) {
         carry += (uint64_t)value->limb[i] * factor;
@@ -268,6 +275,7 @@ static void big_multiply(struct big *value, uint32_t factor)
 
 static void big_shift(struct big *value, uint32_t bits)
 {
+    ASSERT_SLOW(value->count <= BIG_LIMBS);
     const uint32_t limbs = bits / 32;
     ASSERT(value->count + limbs < BIG_LIMBS);
     memmove(value->limb + limbs, value->limb, value->count * sizeof(uint32_t));
@@ -292,11 +300,14 @@ static struct big big_make(uint64_t mantissa, int32_t five, int32_t two)
 
 static uint32_t big_limb(const struct big *value, uint32_t index)
 {
+    ASSERT_SLOW(value->count <= BIG_LIMBS);
     return index < value->count ? value->limb[index] : 0;
 }
 
 static int big_compare(const struct big *a, const struct big *b)
 {
+    ASSERT_SLOW(a->count <= BIG_LIMBS);
+    ASSERT_SLOW(b->count <= BIG_LIMBS);
     uint32_t i = a->count > b->count ? a->count : b->count;
     while (i-- > 0) {
         const uint32_t left = big_limb(a, i);
@@ -323,6 +334,7 @@ static struct big big_add(const struct big *a, const struct big *b)
 
 static void big_subtract(struct big *a, const struct big *b)
 {
+    ASSERT_SLOW(a->count <= BIG_LIMBS);
     int64_t borrow = 0;
     for (uint32_t i = 0; i < a->count; i++) {
         borrow += (int64_t)a->limb[i] - (int64_t)big_limb(b, i);
@@ -353,6 +365,7 @@ static bool reaches(const struct big *b, const struct big *m, const struct big *
 
 static struct ending big_digits(struct operands *in, struct digits *out)
 {
+    ASSERT_SLOW(in != NULL);
     struct big b = big_make(in->mantissa, in->b5, in->b2);
     const struct big s = big_make(1, in->s5, in->s2);
     struct big m = big_make(1, in->b5, in->m2);
@@ -384,6 +397,7 @@ static struct ending big_digits(struct operands *in, struct digits *out)
 
 static struct ending generate(struct operands *in, struct digits *out)
 {
+    ASSERT_SLOW(in != NULL);
     const int32_t b_bits = in->mantissa_bits + in->b2 + bits_of_five_power(in->b5);
     const int32_t tens_bits = in->s2 + 1 + bits_of_five_power(in->s5 + 1);
     if (b_bits < 64 && tens_bits < 64) {
@@ -397,6 +411,7 @@ static struct ending generate(struct operands *in, struct digits *out)
 
 static void develop(const struct parts *in, struct digits *out)
 {
+    ASSERT_SLOW(in != NULL);
     const int32_t mantissa_bits = MANTISSA_BITS + 1 - __builtin_ctzll(in->mantissa);
     if (in->exponent <= SMALL_EXPONENT && in->exponent >= SMALL_NEGATIVE &&
         whole_number(in, mantissa_bits, out)) {
@@ -430,6 +445,8 @@ static uint32_t put_digits(char *into, const uint8_t *digit, uint32_t count)
 /* One digit or more before the point: 10^7 > value >= 1. */
 static uint32_t put_plain(const struct digits *in, char *into)
 {
+    ASSERT_SLOW(in->count <= DIGITS_MAX);
+    ASSERT_SLOW(into != NULL);
     const uint32_t whole = (uint32_t)in->point;
     const uint32_t before = in->count < whole ? in->count : whole;
     uint32_t at = put_digits(into, in->digit, before);
@@ -444,6 +461,7 @@ static uint32_t put_plain(const struct digits *in, char *into)
 
 static uint32_t put(const struct digits *in, char *into)
 {
+    ASSERT_SLOW(in->count <= DIGITS_MAX);
     ASSERT(in->count > 0);
     if (in->point > 0 && in->point < 8) {
         return put_plain(in, into);
@@ -476,6 +494,7 @@ static uint32_t put_word(const char *word, char *into)
 /* Prints sign and value; mantissa 0 is zero. */
 static uint32_t print_parts(bool negative, const struct parts *in, char *into)
 {
+    ASSERT_SLOW(in != NULL);
     uint32_t at = 0;
     if (negative) {
         into[at++] = '-';
@@ -491,6 +510,7 @@ static uint32_t print_parts(bool negative, const struct parts *in, char *into)
 /* Moves the leading 1 of a subnormal's mantissa to bit 52. */
 static void normalize(struct parts *parts, int32_t exponent_min)
 {
+    ASSERT_SLOW(parts != NULL);
     const int32_t leading = __builtin_clzll(parts->mantissa);
     const int32_t shift = leading - (63 - MANTISSA_BITS);
     parts->mantissa <<= shift;

@@ -9,6 +9,7 @@
 /* Counts as unit_offset steps: a stray byte is one unit, so that no text but '' has none. */
 static uint64_t count_units(struct span text)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     uint64_t units = 0;
     for (size_t at = 0; at < text.bytes;) {
         units += text.data[at] >= 0xf0 ? 2 : 1;
@@ -21,6 +22,8 @@ static uint64_t count_units(struct span text)
  * half     set when that unit is the second one of a character, whose first byte is answered */
 static size_t unit_offset(struct span text, uint64_t unit, bool *half)
 {
+    ASSERT_SLOW(half != NULL);
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     size_t at = 0;
     *half = false;
     while (unit > 0 && at < text.bytes) {
@@ -43,6 +46,8 @@ struct writer {
 
 static bool begin(struct kernel_run *run, struct writer *writer, size_t bytes)
 {
+    ASSERT_SLOW(run != NULL);
+    ASSERT_SLOW(writer != NULL);
     writer->start = kernel_text(run, bytes);
     writer->at = writer->start;
     return writer->start != NULL;
@@ -58,6 +63,8 @@ static void put(struct writer *writer, const uint8_t *data, size_t bytes)
 
 static void end(struct kernel_run *run, const struct writer *writer, uint32_t row)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
     const size_t bytes = (size_t)(writer->at - writer->start);
     kernel_text_trim(run, writer->start, bytes);
     run->out->text[row] = (struct span){.data = writer->start, .bytes = bytes};
@@ -66,6 +73,7 @@ static void end(struct kernel_run *run, const struct writer *writer, uint32_t ro
 /* Writes the first `units` UTF-16 units of a text. */
 static void put_units(struct writer *writer, struct span text, uint64_t units)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     bool half;
     const size_t bytes = unit_offset(text, units, &half);
     put(writer, text.data, bytes);
@@ -76,6 +84,7 @@ static void put_units(struct writer *writer, struct span text, uint64_t units)
 
 static void put_padding(struct writer *writer, struct span pad, uint64_t pad_units, uint64_t units)
 {
+    ASSERT_SLOW(pad.data != NULL || pad.bytes == 0);
     for (; units >= pad_units; units -= pad_units) {
         put(writer, pad.data, pad.bytes);
     }
@@ -84,6 +93,10 @@ static void put_padding(struct writer *writer, struct span pad, uint64_t pad_uni
 
 static void pad_row(struct kernel_run *run, uint32_t row, bool at_left)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT_SLOW(run->count <= PARCEL_ROWS_MAX);
+    ASSERT_SLOW(run->failure != NULL);
     const struct span text = run->in[0]->text[row];
     const struct span pad = run->in[2]->text[row];
     const int64_t wanted = run->in[1]->i64[row];
@@ -114,16 +127,21 @@ static void pad_row(struct kernel_run *run, uint32_t row, bool at_left)
 
 static void lpad(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, { pad_row(run, i, true); });
 }
 
 static void rpad(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, { pad_row(run, i, false); });
 }
 
 static void repeat(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 1);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     KERNEL_ROWS(run, {
         const struct span text = run->in[0]->text[i];
         const uint64_t times =
@@ -142,6 +160,9 @@ static void repeat(struct kernel_run *run)
 /* An empty search text stands before each character and at the end. */
 static void insert_between(struct kernel_run *run, uint32_t row)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT_SLOW(run->count <= PARCEL_ROWS_MAX);
     const struct span text = run->in[0]->text[row];
     const struct span by = run->in[2]->text[row];
     struct writer writer;
@@ -160,6 +181,8 @@ static void insert_between(struct kernel_run *run, uint32_t row)
 
 static size_t count_found(struct span text, struct span search)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
+    ASSERT_SLOW(search.data != NULL || search.bytes == 0);
     size_t count = 0;
     const uint8_t *at = text.data;
     const uint8_t *const stop = text.data + text.bytes;
@@ -173,6 +196,10 @@ static size_t count_found(struct span text, struct span search)
 
 static void replace_row(struct kernel_run *run, uint32_t row)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT_SLOW(run->count <= PARCEL_ROWS_MAX);
+    ASSERT_SLOW(run->failure != NULL);
     const struct span text = run->in[0]->text[row];
     const struct span search = run->in[1]->text[row];
     const struct span by = run->in[2]->text[row];
@@ -199,6 +226,8 @@ static void replace_row(struct kernel_run *run, uint32_t row)
 
 static void replace(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 1);
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, {
         if (run->in[1]->text[i].bytes == 0) {
             insert_between(run, i);
@@ -212,6 +241,7 @@ static void replace(struct kernel_run *run)
  * returns  false when none does */
 static bool find_character(struct span from, const uint8_t *data, size_t step, uint64_t *index)
 {
+    ASSERT_SLOW(from.data != NULL || from.bytes == 0);
     uint64_t at_index = 0;
     for (size_t at = 0; at < from.bytes; at_index++) {
         const size_t next = text_step(from.data + at, from.bytes - at);
@@ -226,6 +256,10 @@ static bool find_character(struct span from, const uint8_t *data, size_t step, u
 
 static void translate_row(struct kernel_run *run, uint32_t row)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT_SLOW(run->count <= PARCEL_ROWS_MAX);
+    ASSERT_SLOW(run->failure != NULL);
     const struct span text = run->in[0]->text[row];
     const struct span from = run->in[1]->text[row];
     const struct span to = run->in[2]->text[row];
@@ -251,11 +285,16 @@ static void translate_row(struct kernel_run *run, uint32_t row)
 
 static void translate(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, { translate_row(run, i); });
 }
 
 static void overlay_row(struct kernel_run *run, uint32_t row)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT_SLOW(run->count <= PARCEL_ROWS_MAX);
+    ASSERT_SLOW(run->failure != NULL);
     const struct span text = run->in[0]->text[row];
     const struct span by = run->in[1]->text[row];
     const int64_t start = run->in[2]->i64[row];
@@ -283,11 +322,15 @@ static void overlay_row(struct kernel_run *run, uint32_t row)
 
 static void overlay(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run, { overlay_row(run, i); });
 }
 
 static void reverse(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     KERNEL_ROWS(run, {
         const struct span text = run->in[0]->text[i];
         uint8_t *into = kernel_text(run, text.bytes);
@@ -305,6 +348,9 @@ static void reverse(struct kernel_run *run)
 
 int text_edit_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error)
 {
+    ASSERT(call->expr->kind == EXPR_CALL);
+    ASSERT(call->expr->argument_count <= EXPR_ARGUMENTS_MAX);
+    ASSERT(out != NULL);
     static kernel_function *const kernels[EXPR_FUNCTION_COUNT] = {
         [EXPR_LPAD] = lpad,        [EXPR_RPAD] = rpad,
         [EXPR_REPEAT] = repeat,    [EXPR_REPLACE] = replace,

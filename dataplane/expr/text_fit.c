@@ -6,6 +6,8 @@
 
 uint32_t text_decode(const uint8_t *data, size_t bytes, size_t *step)
 {
+    ASSERT_SLOW(data != NULL);
+    ASSERT_SLOW(step != NULL);
     ASSERT(bytes > 0);
     static const uint8_t masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
     const uint8_t lead = data[0];
@@ -52,6 +54,9 @@ size_t text_encode(uint32_t character, uint8_t *into)
 
 bool text_copy(struct kernel_run *run, const void *bytes, size_t count, struct span *out)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT_SLOW(out != NULL);
     uint8_t *into = kernel_text(run, count);
     if (into == NULL) {
         return false;
@@ -65,6 +70,9 @@ bool text_copy(struct kernel_run *run, const void *bytes, size_t count, struct s
 
 bool text_fit(struct kernel_run *run, struct span text, const struct type *type, struct span *out)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
+    ASSERT_SLOW(out != NULL);
     ASSERT(type_is_text(type));
     const bool binary = type->kind == TYPE_BINARY || type->kind == TYPE_VARBINARY;
     const bool pads = type->kind == TYPE_CHAR || type->kind == TYPE_BINARY;

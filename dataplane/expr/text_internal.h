@@ -23,6 +23,7 @@ static inline bool text_is_rest(uint8_t byte)
 /* Counts characters (code points). */
 static inline uint32_t text_count(struct span text)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     uint32_t count = 0;
     for (size_t i = 0; i < text.bytes; i++) {
         count += text_is_rest(text.data[i]) ? 0 : 1;
@@ -33,6 +34,7 @@ static inline uint32_t text_count(struct span text)
 /* Finds the byte offset of character `index`, or text.bytes when there are fewer. */
 static inline size_t text_offset(struct span text, uint64_t index)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     size_t at = 0;
     while (index > 0 && at < text.bytes) {
         at += text_step(text.data + at, text.bytes - at);

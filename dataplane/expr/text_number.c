@@ -56,6 +56,7 @@ uint32_t integer_print(int64_t value, char into[static INTEGER_TEXT_BYTES])
 
 uint32_t decimal_print(__int128 unscaled, uint8_t scale, char into[static DECIMAL_TEXT_BYTES])
 {
+    ASSERT(scale <= TYPE_DECIMAL_PRECISION_MAX);
     ASSERT(scale <= POWER_MAX);
     char buffer[DECIMAL_TEXT_BYTES];
     char *end = buffer + sizeof(buffer);
@@ -86,6 +87,7 @@ uint32_t decimal_print(__int128 unscaled, uint8_t scale, char into[static DECIMA
 /* Scientific form: one digit, a point if more follow, E, a sign always, the exponent. */
 static uint32_t print_scientific(unsigned __int128 magnitude, int32_t exponent, char *into)
 {
+    ASSERT_SLOW(into != NULL);
     char buffer[DECIMAL_TEXT_BYTES];
     const uint32_t digits = digits_before(buffer + sizeof(buffer), magnitude);
     const char *from = buffer + sizeof(buffer) - digits;
@@ -110,6 +112,7 @@ static uint32_t print_scientific(unsigned __int128 magnitude, int32_t exponent, 
 uint32_t decimal_print_stripped(__int128 unscaled, uint8_t scale,
                                 char into[static DECIMAL_TEXT_BYTES])
 {
+    ASSERT_SLOW(scale <= TYPE_DECIMAL_PRECISION_MAX);
     ASSERT(scale <= POWER_MAX);
     if (unscaled == 0) {
         into[0] = '0';
@@ -155,6 +158,7 @@ static bool is_digit(uint8_t c)
 
 static void take_digit(struct decimal_digits *out, uint8_t digit, bool fraction)
 {
+    ASSERT_SLOW(out != NULL);
     if (out->count == DIGITS_CAP) {
         if (!out->cut) {
             out->cut = true;
@@ -170,6 +174,8 @@ static void take_digit(struct decimal_digits *out, uint8_t digit, bool fraction)
 
 static bool read_exponent(struct span text, size_t at, int64_t *out)
 {
+    ASSERT_SLOW(out != NULL);
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     bool negative = false;
     if (at < text.bytes && (text.data[at] == '+' || text.data[at] == '-')) {
         negative = text.data[at++] == '-';
@@ -193,6 +199,7 @@ static bool read_exponent(struct span text, size_t at, int64_t *out)
 
 static bool read_digits(struct span text, size_t at, struct decimal_digits *out)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     bool any = false;
     bool fraction = false;
     for (; at < text.bytes; at++) {
@@ -221,6 +228,10 @@ static bool read_digits(struct span text, size_t at, struct decimal_digits *out)
 static bool scale_digits(const struct decimal_digits *in, uint8_t precision, uint8_t scale,
                          unsigned __int128 *out)
 {
+    ASSERT_SLOW(precision <= TYPE_DECIMAL_PRECISION_MAX);
+    ASSERT_SLOW(scale <= TYPE_DECIMAL_PRECISION_MAX);
+    ASSERT_SLOW(in != NULL);
+    ASSERT_SLOW(out != NULL);
     const int64_t shift = in->exponent + scale;
     unsigned __int128 value = in->value;
     if (value == 0 || shift < -(int64_t)DIGITS_CAP) {
@@ -246,6 +257,7 @@ static bool scale_digits(const struct decimal_digits *in, uint8_t precision, uin
 enum decimal_verdict decimal_parse(struct span text, uint8_t precision, uint8_t scale,
                                    __int128 *out)
 {
+    ASSERT_SLOW(precision <= TYPE_DECIMAL_PRECISION_MAX);
     ASSERT(precision >= 1 && precision <= TYPE_DECIMAL_PRECISION_MAX);
     ASSERT(scale <= precision);
     struct decimal_digits digits = {.value = 0};

@@ -11,6 +11,8 @@
  * threads  any */
 static inline int text_compare_bytes(struct span a, struct span b)
 {
+    ASSERT_SLOW(a.data != NULL || a.bytes == 0);
+    ASSERT_SLOW(b.data != NULL || b.bytes == 0);
     const size_t common = a.bytes < b.bytes ? a.bytes : b.bytes;
     const int order = common == 0 ? 0 : memcmp(a.data, b.data, common);
     return order != 0 ? order : (a.bytes > b.bytes) - (a.bytes < b.bytes);
@@ -21,6 +23,8 @@ static inline int text_compare_bytes(struct span a, struct span b)
  * threads  any */
 static inline int text_compare(struct span a, struct span b)
 {
+    ASSERT_SLOW(a.data != NULL || a.bytes == 0);
+    ASSERT_SLOW(b.data != NULL || b.bytes == 0);
     const size_t common = a.bytes < b.bytes ? a.bytes : b.bytes;
     const int order = common == 0 ? 0 : memcmp(a.data, b.data, common);
     if (order == 0) {
@@ -43,5 +47,6 @@ static inline int text_compare(struct span a, struct span b)
  * threads  any */
 static inline bool text_equal(struct span a, struct span b)
 {
+    ASSERT_SLOW(a.data != NULL || a.bytes == 0);
     return a.bytes == b.bytes && (a.bytes == 0 || memcmp(a.data, b.data, a.bytes) == 0);
 }

@@ -47,6 +47,7 @@ int32_t civil_month_days(int64_t year, int32_t month)
 
 static uint32_t put_two(char *into, int64_t value)
 {
+    ASSERT_SLOW(into != NULL);
     into[0] = (char)('0' + value / 10 % 10);
     into[1] = (char)('0' + value % 10);
     return 2;
@@ -71,6 +72,7 @@ static uint32_t put_year(char *into, int64_t year, bool plus)
 /* Longer than the room of the public functions never comes: years of nine digits at most. */
 static uint32_t put_date(char *into, int64_t days, bool plus)
 {
+    ASSERT_SLOW(into != NULL);
     const struct civil date = civil_from_days(days);
     uint32_t at = put_year(into, date.year, plus);
     into[at++] = '-';
@@ -110,6 +112,7 @@ static uint32_t put_fraction(char *into, uint32_t nanos, uint8_t precision)
 
 static uint32_t put_time(char *into, int64_t time_ms, int32_t ns, uint8_t precision)
 {
+    ASSERT_SLOW(into != NULL);
     uint32_t at = put_two(into, time_ms / MS_PER_HOUR);
     into[at++] = ':';
     at += put_two(into + at, time_ms / MS_PER_MINUTE % 60);
@@ -149,6 +152,7 @@ struct reader {
 
 static bool take(struct reader *in, char c)
 {
+    ASSERT_SLOW(in->at <= in->end);
     if (in->at == in->end || *in->at != (uint8_t)c) {
         return false;
     }
@@ -158,6 +162,7 @@ static bool take(struct reader *in, char c)
 
 static uint32_t count_digits(const struct reader *in)
 {
+    ASSERT_SLOW(in->at <= in->end);
     uint32_t count = 0;
     while (in->at + count != in->end && in->at[count] >= '0' && in->at[count] <= '9') {
         count++;
@@ -167,6 +172,7 @@ static uint32_t count_digits(const struct reader *in)
 
 static int64_t take_number(struct reader *in, uint32_t digits)
 {
+    ASSERT_SLOW(in->at <= in->end);
     int64_t value = 0;
     for (uint32_t i = 0; i < digits; i++) {
         value = value * 10 + (*in->at++ - '0');
@@ -176,6 +182,7 @@ static int64_t take_number(struct reader *in, uint32_t digits)
 
 static bool take_two(struct reader *in, int64_t *value)
 {
+    ASSERT_SLOW(in->at <= in->end);
     if (count_digits(in) < 2) {
         return false;
     }
@@ -186,6 +193,7 @@ static bool take_two(struct reader *in, int64_t *value)
 /* Four digits; longer years need a sign, and a + needs a longer year. */
 static bool take_year(struct reader *in, int64_t *year)
 {
+    ASSERT_SLOW(in->at <= in->end);
     const bool negative = take(in, '-');
     const bool plus = !negative && take(in, '+');
     const uint32_t digits = count_digits(in);
@@ -200,6 +208,7 @@ static bool take_year(struct reader *in, int64_t *year)
 
 static bool take_date(struct reader *in, int64_t *year, int64_t *month, int64_t *day)
 {
+    ASSERT_SLOW(in->at <= in->end);
     return take_year(in, year) && take(in, '-') && take_two(in, month) && take(in, '-') &&
            take_two(in, day) && *month >= 1 && *month <= 12 && *day >= 1 && *day <= 31;
 }
@@ -212,6 +221,8 @@ struct clock_reading {
 
 static bool take_fraction(struct reader *in, int64_t *nanos)
 {
+    ASSERT_SLOW(in->at <= in->end);
+    ASSERT_SLOW(nanos != NULL);
     *nanos = 0;
     if (!take(in, '.')) {
         return true;
@@ -229,6 +240,8 @@ static bool take_fraction(struct reader *in, int64_t *nanos)
 
 static bool take_clock(struct reader *in, bool seconds_optional, struct clock_reading *out)
 {
+    ASSERT_SLOW(in->at <= in->end);
+    ASSERT_SLOW(out != NULL);
     int64_t hour;
     int64_t minute;
     int64_t second = 0;
@@ -250,6 +263,7 @@ static bool take_clock(struct reader *in, bool seconds_optional, struct clock_re
 
 bool date_parse(struct span text, int64_t *days)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     struct reader in = {.at = text.data, .end = text.data + text.bytes};
     int64_t year;
     int64_t month;
@@ -264,6 +278,7 @@ bool date_parse(struct span text, int64_t *days)
 
 bool time_parse(struct span text, int64_t *time_ms)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     struct reader in = {.at = text.data, .end = text.data + text.bytes};
     struct clock_reading clock;
     if (!take_clock(&in, false, &clock) || in.at != in.end) {
@@ -275,6 +290,7 @@ bool time_parse(struct span text, int64_t *time_ms)
 
 bool timestamp_parse(struct span text, const struct timestamp_form *form, struct timestamp *out)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     ASSERT(form != NULL && out != NULL);
     struct reader in = {.at = text.data, .end = text.data + text.bytes};
     int64_t year;

@@ -46,6 +46,7 @@ static int64_t add_months_ms(int64_t ms, int64_t months)
 
 static struct timestamp moved(struct timestamp from, int64_t ms)
 {
+    ASSERT_SLOW(from.ns >= 0);
     return (struct timestamp){.ms = ms, .ns = from.ns};
 }
 
@@ -60,6 +61,7 @@ TIME_SUM(time_ms, out->i64[i] = floor_modulo(in->i64[i] + by % MS_PER_DAY, MS_PE
 
 static kernel_function *find_sum(const struct expr *expr)
 {
+    ASSERT_SLOW(expr->kind <= EXPR_CALL);
     static kernel_function *const kernels[][2] = {
         {timestamp_ms_plus, timestamp_ms_minus}, {timestamp_months_plus, timestamp_months_minus},
         {date_ms_plus, date_ms_minus},           {date_months_plus, date_months_minus},
@@ -113,6 +115,7 @@ static int64_t subtract_months(int64_t to, int64_t from)
 
 static int64_t ms_of(const struct vector *vector, uint32_t i)
 {
+    ASSERT_SLOW(vector != NULL);
     switch (vector->type.kind) {
     case TYPE_DATE:
         return vector->i64[i] * MS_PER_DAY;
@@ -125,6 +128,8 @@ static int64_t ms_of(const struct vector *vector, uint32_t i)
 
 static void diff_ms(struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
+    ASSERT(run->in_count > 2);
     const struct time_unit *unit = run->constant;
     const int64_t amount = unit->amount;
     KERNEL_ROWS(run, {
@@ -135,6 +140,8 @@ static void diff_ms(struct kernel_run *run)
 
 static void diff_months(struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
+    ASSERT(run->in_count > 2);
     const struct time_unit *unit = run->constant;
     const int64_t amount = unit->amount;
     KERNEL_ROWS(run, {
@@ -145,6 +152,8 @@ static void diff_months(struct kernel_run *run)
 
 static void current_watermark(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
+    ASSERT(run->in_count <= KERNEL_ARGUMENTS_MAX);
     KERNEL_ROWS(run, {
         run->out->timestamp[i] = (struct timestamp){.ms = run->context->watermark_ms};
         if (run->context->watermark_ms == WATERMARK_MIN) {
@@ -155,6 +164,7 @@ static void current_watermark(struct kernel_run *run)
 
 static void processing_time(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(
         run, { run->out->timestamp[i] = (struct timestamp){.ms = run->context->processing_ms}; });
 }
@@ -183,6 +193,7 @@ static const struct time_unit units[] = {
 
 const struct time_unit *time_unit_find(const struct expr *symbol)
 {
+    ASSERT_SLOW(symbol->kind <= EXPR_CALL);
     if (symbol->kind != EXPR_LITERAL || symbol->literal.is_null || !type_is_text(&symbol->type)) {
         return NULL;
     }
@@ -198,6 +209,8 @@ const struct time_unit *time_unit_find(const struct expr *symbol)
 
 static int find_diff(const struct expr *expr, struct kernel_choice *out)
 {
+    ASSERT_SLOW(expr->kind <= EXPR_CALL);
+    ASSERT_SLOW(out != NULL);
     const struct time_unit *unit = time_unit_find(expr->arguments[0]);
     if (unit == NULL || unit->amount == 0) {
         return -ENOENT;
@@ -212,6 +225,9 @@ static int find_diff(const struct expr *expr, struct kernel_choice *out)
 
 int time_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error)
 {
+    ASSERT(call->expr->kind == EXPR_CALL);
+    ASSERT(call->expr->argument_count <= EXPR_ARGUMENTS_MAX);
+    ASSERT(out != NULL);
     const struct expr *expr = call->expr;
     kernel_function *function = NULL;
     switch (expr->function) {

@@ -37,6 +37,8 @@ static void format_destroy(void *constant)
 static void print(struct kernel_run *run, uint32_t row, const struct time_pattern *pattern,
                   struct timestamp value, bool plus)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
     uint8_t text[PRINTED_MAX];
     const size_t bytes = time_pattern_print(pattern, value, plus, text, sizeof(text));
     if (bytes == SIZE_MAX) {
@@ -48,12 +50,15 @@ static void print(struct kernel_run *run, uint32_t row, const struct time_patter
 
 static void date_format(struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
     const struct format *format = run->constant;
     KERNEL_ROWS(run, { print(run, i, &format->pattern, run->in[0]->timestamp[i], true); });
 }
 
 static void date_format_ltz(struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
+    ASSERT(run->in_count > 0);
     const struct format *format = run->constant;
     KERNEL_ROWS(run, {
         struct timestamp value = run->in[0]->timestamp[i];
@@ -64,6 +69,9 @@ static void date_format_ltz(struct kernel_run *run)
 
 static void date_format_text(struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const struct format *format = run->constant;
     KERNEL_ROWS(run, {
         struct timestamp value = {.ms = 0};
@@ -77,6 +85,9 @@ static void date_format_text(struct kernel_run *run)
 
 static void to_date(struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const struct format *format = run->constant;
     KERNEL_ROWS(run, {
         const struct span text = run->in[0]->text[i];
@@ -95,6 +106,7 @@ static void to_date(struct kernel_run *run)
 
 static struct span trim(struct span text)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     while (text.bytes > 0 && text.data[0] <= ' ') {
         text.data++;
         text.bytes--;
@@ -108,6 +120,8 @@ static struct span trim(struct span text)
 /* By the pattern, else by the default form, which keeps all digits then. */
 static bool read_timestamp(const struct format *format, struct span text, struct timestamp *out)
 {
+    ASSERT_SLOW(format != NULL);
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     if (!format->has_pattern) {
         return timestamp_parse_lenient(text, 3, out);
     }
@@ -117,6 +131,8 @@ static bool read_timestamp(const struct format *format, struct span text, struct
 
 static void to_timestamp(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const struct format *format = run->constant;
     KERNEL_ROWS(run, {
         if (!read_timestamp(format, run->in[0]->text[i], &run->out->timestamp[i])) {
@@ -127,6 +143,8 @@ static void to_timestamp(struct kernel_run *run)
 
 static void put_instant(struct kernel_run *run, uint32_t row, bool good, int64_t ms)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
     if (good && ms >= YEAR_0001_MS && ms <= YEAR_9999_END_MS) {
         run->out->timestamp[row] = (struct timestamp){.ms = ms};
     } else {
@@ -136,6 +154,8 @@ static void put_instant(struct kernel_run *run, uint32_t row, bool good, int64_t
 
 static void ltz_from_integer(struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
+    ASSERT(run->in_count > 0);
     const struct format *format = run->constant;
     const int64_t factor = format->precision == 0 ? 1000 : 1;
     KERNEL_ROWS(run, {
@@ -156,6 +176,9 @@ static int64_t ms_of_seconds(double seconds)
 
 static void ltz_from_double(struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const struct format *format = run->constant;
     KERNEL_ROWS(run, {
         const double value = run->in[0]->f64[i];
@@ -169,6 +192,9 @@ static void ltz_from_double(struct kernel_run *run)
 
 static void ltz_from_text(struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const struct format *format = run->constant;
     KERNEL_ROWS(run, {
         const struct span text = run->in[0]->text[i];
@@ -184,6 +210,7 @@ static void ltz_from_text(struct kernel_run *run)
 
 static void unix_now(struct kernel_run *run)
 {
+    ASSERT(run->out != NULL);
     KERNEL_ROWS(run,
                 { run->out->i64[i] = floor_divide(run->context->processing_ms, MS_PER_SECOND); });
 }
@@ -191,6 +218,9 @@ static void unix_now(struct kernel_run *run)
 /* A text that cannot be read is the smallest number, as in Flink. */
 static void unix_timestamp(struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const struct format *format = run->constant;
     KERNEL_ROWS(run, {
         int64_t ms;
@@ -204,6 +234,9 @@ static void unix_timestamp(struct kernel_run *run)
 
 static void from_unixtime(struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const struct format *format = run->constant;
     KERNEL_ROWS(run, {
         int64_t ms;
@@ -219,6 +252,9 @@ static void from_unixtime(struct kernel_run *run)
 
 static void convert_tz(struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
+    ASSERT(run->in_count > 0);
+    ASSERT(run->out != NULL);
     const struct format *format = run->constant;
     KERNEL_ROWS(run, {
         int64_t ms;
@@ -233,6 +269,7 @@ static void convert_tz(struct kernel_run *run)
 
 static kernel_function *find(const struct expr *expr)
 {
+    ASSERT_SLOW(expr->kind <= EXPR_CALL);
     const enum type_kind kind =
         expr->argument_count > 0 ? expr->arguments[0]->type.kind : TYPE_NULL;
     switch (expr->function) {
@@ -262,6 +299,7 @@ static kernel_function *find(const struct expr *expr)
 /* java.util.TimeZone takes a name that it does not know for GMT, a bare offset too. */
 static struct zone *open_or_gmt(const struct expr *literal)
 {
+    ASSERT(literal != NULL);
     char name[64] = "GMT";
     const struct span text = literal->literal.text;
     if (text.bytes > 0 && text.bytes < sizeof(name) && text.data[0] != '+' && text.data[0] != '-') {
@@ -274,6 +312,7 @@ static struct zone *open_or_gmt(const struct expr *literal)
 
 static int open_zones(const struct kernel_call *call, struct format *format, struct error *error)
 {
+    ASSERT(call != NULL);
     const struct expr *expr = call->expr;
     if (expr->function != EXPR_CONVERT_TZ) {
         format->zone = zone_open(call->time_zone);
@@ -293,6 +332,8 @@ static int open_zones(const struct kernel_call *call, struct format *format, str
 
 static int read_pattern(const struct expr *expr, struct format *format, struct error *error)
 {
+    ASSERT_SLOW(expr->kind <= EXPR_CALL);
+    ASSERT_SLOW(format != NULL);
     const struct span plain = {.data = (const uint8_t *)DEFAULT_PATTERN,
                                .bytes = sizeof(DEFAULT_PATTERN) - 1};
     const char *why = time_pattern_compile(plain, &format->plain);
@@ -320,6 +361,9 @@ static int read_pattern(const struct expr *expr, struct format *format, struct e
 int time_format_kernel(const struct kernel_call *call, struct kernel_choice *out,
                        struct error *error)
 {
+    ASSERT(call->expr->kind == EXPR_CALL);
+    ASSERT(call->expr->argument_count <= EXPR_ARGUMENTS_MAX);
+    ASSERT(out != NULL);
     const struct expr *expr = call->expr;
     kernel_function *function = find(expr);
     if (function == NULL) {

@@ -8,6 +8,7 @@
 
 static struct span trim(struct span text)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     while (text.bytes > 0 && text.data[0] <= ' ') {
         text.data++;
         text.bytes--;
@@ -20,6 +21,7 @@ static struct span trim(struct span text)
 
 static size_t find(struct span text, char c)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     size_t at = 0;
     while (at < text.bytes && text.data[at] != (uint8_t)c) {
         at++;
@@ -31,6 +33,8 @@ static size_t find(struct span text, char c)
  * returns  whether the character was there */
 static bool split(struct span *rest, char c, struct span *part)
 {
+    ASSERT_SLOW(rest != NULL);
+    ASSERT_SLOW(part != NULL);
     const size_t at = find(*rest, c);
     *part = (struct span){.data = rest->data, .bytes = at};
     const bool found = at < rest->bytes;
@@ -41,6 +45,8 @@ static bool split(struct span *rest, char c, struct span *part)
 
 static bool read_number(struct span text, int64_t *out)
 {
+    ASSERT_SLOW(out != NULL);
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     text = trim(text);
     if (text.bytes == 0 || text.bytes > DIGITS_MAX) {
         return false;
@@ -58,6 +64,7 @@ static bool read_number(struct span text, int64_t *out)
 
 bool date_parse_lenient(struct span text, int64_t *days)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     struct span rest = text;
     /* What follows a blank is dropped, unless the text begins with one. */
     rest.bytes = text.bytes != 0 && text.data[0] != ' ' ? find(rest, ' ') : text.bytes;
@@ -81,6 +88,7 @@ bool date_parse_lenient(struct span text, int64_t *days)
 /* Digits after a point, as nanoseconds. */
 static bool read_fraction(struct span text, int64_t *nanos)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     if (text.bytes > DIGITS_MAX) {
         return false;
     }
@@ -97,6 +105,7 @@ static bool read_fraction(struct span text, int64_t *nanos)
 
 bool time_parse_lenient(struct span text, int64_t *time_ms)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     struct span rest = trim(text);
     struct span part;
     int64_t parts[3] = {0, 0, 0};
@@ -126,6 +135,8 @@ bool time_parse_lenient(struct span text, int64_t *time_ms)
 /* Takes one or two digits, or four for a year, off the front. */
 static bool take_digits(struct span *rest, uint32_t min, uint32_t max, int64_t *out)
 {
+    ASSERT_SLOW(rest != NULL);
+    ASSERT_SLOW(out != NULL);
     uint32_t count = 0;
     *out = 0;
     while (count < max && count < rest->bytes && rest->data[count] >= '0' &&
@@ -140,6 +151,7 @@ static bool take_digits(struct span *rest, uint32_t min, uint32_t max, int64_t *
 
 static bool take(struct span *rest, char c)
 {
+    ASSERT_SLOW(rest != NULL);
     if (rest->bytes == 0 || rest->data[0] != (uint8_t)c) {
         return false;
     }
@@ -170,6 +182,8 @@ static bool take_clock(struct span *rest, int64_t *seconds, int64_t *nanos)
 
 bool timestamp_parse_lenient(struct span text, uint8_t precision, struct timestamp *out)
 {
+    ASSERT_SLOW(out != NULL);
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     struct span rest = text;
     int64_t year;
     int64_t month;
@@ -202,6 +216,7 @@ bool timestamp_parse_lenient(struct span text, uint8_t precision, struct timesta
 
 struct timestamp timestamp_cut(struct timestamp value, uint8_t precision)
 {
+    ASSERT_SLOW(value.ns >= 0);
     ASSERT(precision <= DIGITS_MAX);
     const int64_t nanos = floor_modulo(value.ms, MS_PER_SECOND) * 1000000 + value.ns;
     int64_t limit = 1;

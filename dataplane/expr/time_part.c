@@ -111,6 +111,8 @@ static bool is_clock(enum time_unit_kind unit)
 
 static void extract_timestamp(struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
+    ASSERT(run->in_count > 1);
     const struct part *part = run->constant;
     const bool clock = is_clock(part->unit);
     KERNEL_ROWS(run, {
@@ -122,6 +124,9 @@ static void extract_timestamp(struct kernel_run *run)
 
 static void extract_ltz(struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
+    ASSERT(run->in_count > 1);
+    ASSERT(run->out != NULL);
     const struct part *part = run->constant;
     const bool clock = is_clock(part->unit);
     KERNEL_ROWS(run, {
@@ -135,23 +140,28 @@ static void extract_ltz(struct kernel_run *run)
 
 static void extract_date(struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
     const struct part *part = run->constant;
     KERNEL_ROWS(run, { run->out->i64[i] = date_part(part->unit, run->in[1]->i64[i]); });
 }
 
 static void extract_time(struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
     const struct part *part = run->constant;
     KERNEL_ROWS(run, { run->out->i64[i] = clock_part(part->unit, run->in[1]->i64[i], 0); });
 }
 
 static void extract_days(struct kernel_run *run)
 {
+    ASSERT(run->in_count > 1);
     KERNEL_ROWS(run, { run->out->i64[i] = run->in[1]->i64[i] / MS_PER_DAY; });
 }
 
 static void extract_months(struct kernel_run *run)
 {
+    ASSERT(run->constant != NULL);
+    ASSERT(run->in_count > 1);
     const struct part *part = run->constant;
     KERNEL_ROWS(run, {
         const int64_t months = run->in[1]->i64[i];
@@ -163,6 +173,7 @@ static void extract_months(struct kernel_run *run)
 
 static kernel_function *find_extract(const struct type *from, enum time_unit_kind unit)
 {
+    ASSERT_SLOW(from->kind <= TYPE_ROW);
     switch (from->kind) {
     case TYPE_TIMESTAMP:
         return extract_timestamp;
@@ -235,6 +246,7 @@ static int64_t round_day(enum time_unit_kind unit, int64_t day, bool up)
 
 static int64_t round_ms(const struct part *part, int64_t ms, bool up)
 {
+    ASSERT_SLOW(part != NULL);
     if (part->amount != 0) {
         const int64_t down = floor_divide(ms, part->amount) * part->amount;
         return up && down < ms ? down + part->amount : down;
@@ -244,6 +256,8 @@ static int64_t round_ms(const struct part *part, int64_t ms, bool up)
 
 static void round_timestamps(struct kernel_run *run, bool up)
 {
+    ASSERT_SLOW(run->out != NULL);
+    ASSERT_SLOW(run->in_count <= KERNEL_ARGUMENTS_MAX);
     const struct part *part = run->constant;
     KERNEL_ROWS(run, {
         const int64_t ms = run->in[0]->timestamp[i].ms;
@@ -254,12 +268,14 @@ static void round_timestamps(struct kernel_run *run, bool up)
 
 static void round_dates(struct kernel_run *run, bool up)
 {
+    ASSERT_SLOW(run->out != NULL);
     const struct part *part = run->constant;
     KERNEL_ROWS(run, { run->out->i64[i] = round_day(part->unit, run->in[0]->i64[i], up); });
 }
 
 static void round_times(struct kernel_run *run, bool up)
 {
+    ASSERT_SLOW(run->out != NULL);
     const struct part *part = run->constant;
     KERNEL_ROWS(run, { run->out->i64[i] = round_ms(part, run->in[0]->i64[i], up); });
 }
@@ -280,6 +296,8 @@ FLOOR_AND_CEIL(round_times)
 static kernel_function *find_rounding(const struct type *type, bool up,
                                       const struct time_unit *unit)
 {
+    ASSERT_SLOW(type->kind <= TYPE_ROW);
+    ASSERT_SLOW(unit != NULL);
     const bool rounds = unit->amount != 0 || unit->kind == UNIT_DECADE ||
                         unit->kind == UNIT_CENTURY || unit->kind == UNIT_MILLENNIUM;
     if (!rounds) {
@@ -301,6 +319,9 @@ static kernel_function *find_rounding(const struct type *type, bool up,
 static int prepare(const struct kernel_call *call, const struct time_unit *unit, bool local,
                    struct kernel_choice *out, struct error *error)
 {
+    ASSERT(call->expr->kind == EXPR_CALL);
+    ASSERT(call->expr->argument_count <= EXPR_ARGUMENTS_MAX);
+    ASSERT(out != NULL);
     struct part *part = calloc(1, sizeof(*part));
     if (part == NULL) {
         return error_set(error, -ENOMEM, "out of memory for an expression");
@@ -322,6 +343,9 @@ static int prepare(const struct kernel_call *call, const struct time_unit *unit,
 
 int time_part_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error)
 {
+    ASSERT(call->expr->kind == EXPR_CALL);
+    ASSERT(call->expr->argument_count <= EXPR_ARGUMENTS_MAX);
+    ASSERT(out != NULL);
     const struct expr *expr = call->expr;
     const bool extract = expr->function == EXPR_EXTRACT;
     if ((!extract && expr->function != EXPR_FLOOR && expr->function != EXPR_CEIL) ||

@@ -19,6 +19,8 @@ static bool is_letter(uint8_t c)
 
 static bool add_literal(struct time_pattern *out, uint32_t *used, uint8_t c)
 {
+    ASSERT_SLOW(out != NULL);
+    ASSERT_SLOW(used != NULL);
     struct time_pattern_item *last = out->item_count == 0 ? NULL : &out->items[out->item_count - 1];
     if (*used == TIME_PATTERN_TEXT_MAX) {
         return false;
@@ -39,6 +41,7 @@ static bool add_literal(struct time_pattern *out, uint32_t *used, uint8_t c)
  * returns  the place behind it, or 0 when the text does not end */
 static size_t take_quoted(struct span pattern, size_t at, struct time_pattern *out, uint32_t *used)
 {
+    ASSERT_SLOW(pattern.data != NULL || pattern.bytes == 0);
     if (at < pattern.bytes && pattern.data[at] == '\'') {
         return add_literal(out, used, '\'') ? at + 1 : 0;
     }
@@ -62,6 +65,8 @@ static size_t take_quoted(struct span pattern, size_t at, struct time_pattern *o
 
 const char *time_pattern_compile(struct span pattern, struct time_pattern *out)
 {
+    ASSERT_SLOW(out != NULL);
+    ASSERT_SLOW(pattern.data != NULL || pattern.bytes == 0);
     static const char known[] = "yuMLdDHhkKmsSAnNaEecQqwWFYG";
     *out = (struct time_pattern){.item_count = 0};
     uint32_t used = 0;
@@ -111,6 +116,7 @@ struct printer {
 
 static void put(struct printer *out, const char *text, size_t bytes)
 {
+    ASSERT_SLOW(out != NULL);
     if (bytes > out->bytes - out->used) {
         out->full = true;
         return;
@@ -121,6 +127,7 @@ static void put(struct printer *out, const char *text, size_t bytes)
 
 static void put_number(struct printer *out, int64_t value, uint32_t width)
 {
+    ASSERT_SLOW(out != NULL);
     char text[INTEGER_TEXT_BYTES];
     const bool negative = value < 0;
     const uint32_t digits = integer_print(negative ? -value : value, text);
@@ -140,6 +147,7 @@ static void put_name(struct printer *out, const char *name, uint32_t count)
 
 static void put_year(struct printer *out, int64_t year, uint32_t count)
 {
+    ASSERT_SLOW(out != NULL);
     if (count == 2) {
         put_number(out, floor_modulo(year, 100), 2);
         return;
@@ -152,6 +160,7 @@ static void put_year(struct printer *out, int64_t year, uint32_t count)
 
 static void put_fraction(struct printer *out, uint32_t count)
 {
+    ASSERT_SLOW(out != NULL);
     int64_t value = out->nanos;
     for (uint32_t i = count; i < 9; i++) {
         value /= 10;
@@ -170,6 +179,7 @@ static int64_t sunday_of(int64_t days)
 /* Weeks of the US: from Sunday, the first one holds 1 January. */
 static int64_t us_week(int64_t days, int64_t year, int64_t *week_year)
 {
+    ASSERT_SLOW(week_year != NULL);
     const int64_t next = civil_days(year + 1, 1, 1);
     *week_year = year;
     if (sunday_of(days) + 6 >= next) {
@@ -181,6 +191,7 @@ static int64_t us_week(int64_t days, int64_t year, int64_t *week_year)
 
 static void put_week(struct printer *out, char letter, uint32_t count)
 {
+    ASSERT_SLOW(out != NULL);
     int64_t week_year;
     const int64_t week = us_week(out->days, out->date.year, &week_year);
     if (letter == 'Y') {
@@ -192,6 +203,7 @@ static void put_week(struct printer *out, char letter, uint32_t count)
 
 static void put_quarter(struct printer *out, uint32_t count)
 {
+    ASSERT_SLOW(out != NULL);
     static const char *const ends[] = {"st", "nd", "rd", "th"};
     const int32_t quarter = (out->date.month - 1) / 3 + 1;
     if (count == 3) {
@@ -206,6 +218,7 @@ static void put_quarter(struct printer *out, uint32_t count)
 
 static void put_weekday(struct printer *out, char letter, uint32_t count)
 {
+    ASSERT_SLOW(out != NULL);
     const int64_t sunday_first = floor_modulo(out->days + 4, 7);
     if (letter != 'E' && count <= 2) {
         put_number(out, sunday_first + 1, count);
@@ -216,6 +229,7 @@ static void put_weekday(struct printer *out, char letter, uint32_t count)
 
 static void put_date_field(struct printer *out, char letter, uint32_t count)
 {
+    ASSERT_SLOW(out != NULL);
     const struct civil *date = &out->date;
     switch (letter) {
     case 'y':
@@ -264,6 +278,7 @@ static void put_date_field(struct printer *out, char letter, uint32_t count)
 
 static void put_clock_field(struct printer *out, char letter, uint32_t count)
 {
+    ASSERT_SLOW(out != NULL);
     const int64_t hour = out->ms / MS_PER_HOUR;
     switch (letter) {
     case 'H':
@@ -305,6 +320,7 @@ static void put_clock_field(struct printer *out, char letter, uint32_t count)
 size_t time_pattern_print(const struct time_pattern *pattern, struct timestamp value, bool plus,
                           uint8_t *into, size_t bytes)
 {
+    ASSERT(value.ns >= 0);
     ASSERT(pattern != NULL && into != NULL);
     struct printer out = {
         .days = floor_divide(value.ms, MS_PER_DAY), .plus = plus, .into = into, .bytes = bytes};

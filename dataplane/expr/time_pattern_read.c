@@ -21,11 +21,13 @@ struct reader {
 
 static bool is_digit(const struct reader *in, size_t at)
 {
+    ASSERT_SLOW(in->at <= in->text.bytes);
     return at < in->text.bytes && in->text.data[at] >= '0' && in->text.data[at] <= '9';
 }
 
 static uint32_t count_digits(const struct reader *in)
 {
+    ASSERT_SLOW(in->at <= in->text.bytes);
     uint32_t count = 0;
     while (count < DIGITS_MAX && is_digit(in, in->at + count)) {
         count++;
@@ -35,6 +37,7 @@ static uint32_t count_digits(const struct reader *in)
 
 static int64_t take_digits(struct reader *in, uint32_t count)
 {
+    ASSERT_SLOW(in->at <= in->text.bytes);
     int64_t value = 0;
     for (uint32_t i = 0; i < count; i++) {
         value = value * 10 + (in->text.data[in->at++] - '0');
@@ -44,6 +47,7 @@ static int64_t take_digits(struct reader *in, uint32_t count)
 
 static bool is_numeric(const struct time_pattern_item *item)
 {
+    ASSERT_SLOW(item != NULL);
     if (item->letter == '\0' || item->letter == 'a' || item->letter == 'E' || item->letter == 'G') {
         return false;
     }
@@ -53,6 +57,7 @@ static bool is_numeric(const struct time_pattern_item *item)
 /* Digits that the numeric fields right behind an item need. */
 static uint32_t reserved(const struct time_pattern *pattern, uint32_t index)
 {
+    ASSERT_SLOW(pattern->item_count <= TIME_PATTERN_ITEMS_MAX);
     uint32_t digits = 0;
     for (uint32_t i = index + 1; i < pattern->item_count && is_numeric(&pattern->items[i]); i++) {
         digits += pattern->items[i].count;
@@ -64,6 +69,8 @@ static uint32_t reserved(const struct time_pattern *pattern, uint32_t index)
 static uint32_t width_of(const struct reader *in, const struct time_pattern *pattern,
                          uint32_t index)
 {
+    ASSERT_SLOW(in->at <= in->text.bytes);
+    ASSERT_SLOW(pattern->item_count <= TIME_PATTERN_ITEMS_MAX);
     const struct time_pattern_item *item = &pattern->items[index];
     const uint32_t there = count_digits(in);
     const uint32_t behind = reserved(pattern, index);
@@ -85,6 +92,7 @@ static uint32_t width_of(const struct reader *in, const struct time_pattern *pat
 static bool take_name(struct reader *in, const char *const *names, uint32_t count, uint32_t letters,
                       int64_t *index)
 {
+    ASSERT_SLOW(in->at <= in->text.bytes);
     for (uint32_t i = 0; i < count; i++) {
         const size_t full = strlen(names[i]);
         const size_t bytes = letters == 4 ? full : full < 3 ? full : 3;
@@ -100,6 +108,8 @@ static bool take_name(struct reader *in, const char *const *names, uint32_t coun
 
 static bool take_text(struct reader *in, const struct time_pattern_item *item, struct fields *out)
 {
+    ASSERT_SLOW(in->at <= in->text.bytes);
+    ASSERT_SLOW(item != NULL);
     static const char *const halves[] = {"AM", "PM"};
     static const char *const eras[] = {"AD"};
     int64_t index;
@@ -127,6 +137,7 @@ static bool take_text(struct reader *in, const struct time_pattern_item *item, s
 static bool set_field(const struct time_pattern_item *item, int64_t value, uint32_t digits,
                       bool lenient, struct fields *out)
 {
+    ASSERT_SLOW(item != NULL);
     switch (item->letter) {
     case 'y':
     case 'u':
@@ -177,6 +188,7 @@ static bool set_field(const struct time_pattern_item *item, int64_t value, uint3
 
 static bool take_literal(struct reader *in, const char *text, size_t bytes)
 {
+    ASSERT_SLOW(in->at <= in->text.bytes);
     if (in->text.bytes - in->at < bytes || memcmp(in->text.data + in->at, text, bytes) != 0) {
         return false;
     }
@@ -187,6 +199,8 @@ static bool take_literal(struct reader *in, const char *text, size_t bytes)
 static bool take_item(struct reader *in, const struct time_pattern *pattern, uint32_t index,
                       struct fields *out)
 {
+    ASSERT_SLOW(in->at <= in->text.bytes);
+    ASSERT_SLOW(pattern->item_count <= TIME_PATTERN_ITEMS_MAX);
     const struct time_pattern_item *item = &pattern->items[index];
     if (item->letter == '\0') {
         return take_literal(in, pattern->text + item->text, item->bytes);
@@ -211,6 +225,9 @@ static bool take_item(struct reader *in, const struct time_pattern *pattern, uin
 
 static bool take_all(struct reader *in, const struct time_pattern *pattern, struct fields *out)
 {
+    ASSERT_SLOW(in->at <= in->text.bytes);
+    ASSERT_SLOW(pattern->item_count <= TIME_PATTERN_ITEMS_MAX);
+    ASSERT_SLOW(out != NULL);
     *out = (struct fields){.year = 1970, .month = 1, .day = 1};
     for (uint32_t i = 0; i < pattern->item_count; i++) {
         if (!take_item(in, pattern, i, out)) {
@@ -225,6 +242,7 @@ static bool take_all(struct reader *in, const struct time_pattern *pattern, stru
 
 static bool in_range(const struct fields *in)
 {
+    ASSERT_SLOW(in != NULL);
     const bool midnight = in->hour == 24 && in->minute == 0 && in->second == 0 && in->nanos == 0;
     return in->month >= 1 && in->month <= 12 && in->day >= 1 && in->day <= 31 &&
            (in->hour <= 23 || midnight) && in->minute <= 59 && in->second <= 59 && in->year >= 1 &&
@@ -233,6 +251,7 @@ static bool in_range(const struct fields *in)
 
 bool time_pattern_read(const struct time_pattern *pattern, struct span text, struct timestamp *out)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     ASSERT(pattern != NULL && out != NULL);
     struct reader in = {.text = text};
     struct fields fields;
@@ -255,6 +274,7 @@ bool time_pattern_read(const struct time_pattern *pattern, struct span text, str
 
 bool time_pattern_read_lenient(const struct time_pattern *pattern, struct span text, int64_t *ms)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     ASSERT(pattern != NULL && ms != NULL);
     struct reader in = {.text = text, .lenient = true};
     struct fields fields;

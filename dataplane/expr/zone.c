@@ -74,6 +74,7 @@ static bool read_header(const uint8_t *data, size_t bytes, struct header *out)
 
 static size_t block_bytes(const struct header *header, uint32_t time_bytes)
 {
+    ASSERT(header != NULL);
     return (size_t)header->time * time_bytes + header->time + (size_t)header->type * 6 +
            header->character + (size_t)header->leap * (time_bytes + 4) + header->is_standard +
            header->is_utc;
@@ -81,6 +82,7 @@ static size_t block_bytes(const struct header *header, uint32_t time_bytes)
 
 static void add(struct zone *zone, int64_t utc_s, int32_t after_s)
 {
+    ASSERT(zone != NULL);
     const int32_t before =
         zone->count == 0 ? zone->first_s : zone->transitions[zone->count - 1].after_s;
     if (after_s == before || zone->count == TRANSITIONS_MAX) {
@@ -92,6 +94,7 @@ static void add(struct zone *zone, int64_t utc_s, int32_t after_s)
 
 static bool read_transitions(const uint8_t *block, const struct header *header, struct zone *zone)
 {
+    ASSERT(header != NULL);
     const uint8_t *indexes = block + (size_t)header->time * 8;
     const uint8_t *types = indexes + header->time;
     for (uint32_t i = 0; i < header->type; i++) {
@@ -140,6 +143,7 @@ static int64_t read_count(const char **at)
 /* [+-]h[:m[:s]] in seconds. */
 static int64_t read_clock(const char **at)
 {
+    ASSERT(at != NULL);
     const bool negative = **at == '-';
     *at += negative || **at == '+' ? 1 : 0;
     int64_t seconds = 0;
@@ -176,6 +180,8 @@ static bool read_rule_date(const char **at, struct rule_date *out)
 
 static bool read_rule(const char *at, struct rule *out)
 {
+    ASSERT(at != NULL);
+    ASSERT(out != NULL);
     skip_name(&at);
     out->standard_s = (int32_t)-read_clock(&at);
     out->has_summer = *at != '\0';
@@ -201,6 +207,7 @@ static bool read_rule(const char *at, struct rule *out)
 /* Seconds since 1970 of a rule's date on the wall clock. */
 static int64_t rule_seconds(const struct rule_date *date, int64_t year)
 {
+    ASSERT(date != NULL);
     const int64_t first = civil_days(year, date->month, 1);
     const int64_t weekday = floor_modulo(first + 4, 7);
     int64_t day = floor_modulo(date->weekday - weekday, 7) + 7 * (date->week - 1);
@@ -212,6 +219,7 @@ static int64_t rule_seconds(const struct rule_date *date, int64_t year)
 
 static void add_rule(struct zone *zone, const struct rule *rule)
 {
+    ASSERT(zone != NULL);
     const int64_t last_ms =
         zone->count == 0 ? INT64_MIN : zone->transitions[zone->count - 1].utc_ms;
     const int64_t from_year =
@@ -320,6 +328,7 @@ static struct zone *read_file(const char *name)
  * returns  false when the text is no offset */
 static bool read_offset(const char *text, int32_t *seconds)
 {
+    ASSERT(text != NULL);
     if (*text != '+' && *text != '-') {
         return false;
     }
@@ -355,6 +364,7 @@ static bool read_offset(const char *text, int32_t *seconds)
 
 static bool is_fixed(const char *name, int32_t *seconds)
 {
+    ASSERT(seconds != NULL);
     static const char *const names[] = {"UTC", "GMT", "UT", "Z"};
     *seconds = 0;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
@@ -392,6 +402,8 @@ void zone_destroy(void *zone)
  * cut      what was taken off */
 static int64_t fold_cycles(const struct zone *zone, int64_t ms, int64_t *cut)
 {
+    ASSERT(zone != NULL);
+    ASSERT(cut != NULL);
     *cut = 0;
     if (ms >= zone->cycles_from_ms) {
         *cut = ((ms - zone->cycles_from_ms) / CYCLE_MS + 1) * CYCLE_MS;
