@@ -12,6 +12,7 @@
 int bind_aggregate_arguments(struct binder *binder, const struct ast_expr *ast, bool is_over,
                              struct bound_aggregate *out)
 {
+    ASSERT(ast->depth >= 1);
     ASSERT(binder != NULL);
     struct session *session = binder->session;
     ASSERT(!binder->in_aggregate);
@@ -53,6 +54,7 @@ int bind_aggregate_arguments(struct binder *binder, const struct ast_expr *ast, 
 
 static bool span_same(struct span a, struct span b)
 {
+    ASSERT(a.data != NULL || a.bytes == 0);
     return a.bytes == b.bytes && (a.bytes == 0 || memcmp(a.data, b.data, a.bytes) == 0);
 }
 
@@ -63,6 +65,8 @@ static bool optional_same(const struct expr *a, const struct expr *b)
 
 static bool aggregate_same(const struct bound_aggregate *a, const struct bound_aggregate *b)
 {
+    ASSERT(a != NULL);
+    ASSERT(b != NULL);
     return a->call.function == b->call.function && a->call.distinct == b->call.distinct &&
            type_equal(&a->call.result_type, &b->call.result_type) &&
            span_same(a->call.separator, b->call.separator) &&
@@ -71,6 +75,8 @@ static bool aggregate_same(const struct bound_aggregate *a, const struct bound_a
 
 int bind_aggregate_call(struct binder *binder, const struct ast_expr *ast, const struct expr **out)
 {
+    ASSERT(ast->depth >= 1);
+    ASSERT(out != NULL);
     ASSERT(binder != NULL);
     struct session *session = binder->session;
     if (!binder->takes_aggregates) {
@@ -104,6 +110,7 @@ int bind_aggregate_call(struct binder *binder, const struct ast_expr *ast, const
 int bind_replace(const struct replacing *replacing, const struct expr *expr,
                  const struct expr **out)
 {
+    ASSERT(out != NULL);
     ASSERT(replacing != NULL);
     struct session *session = replacing->session;
     ASSERT(expr != NULL);
@@ -163,6 +170,7 @@ struct grouping {
 
 static uint8_t role_of(const struct grouping *grouping, const struct expr *expr)
 {
+    ASSERT(expr->kind <= EXPR_CALL);
     ASSERT(grouping != NULL);
     if (expr->kind != EXPR_COLUMN || expr->column >= grouping->input->column_count) {
         return REL_PLAIN;
@@ -173,6 +181,7 @@ static uint8_t role_of(const struct grouping *grouping, const struct expr *expr)
 /* Splits keys into those of the window and others. */
 static void sort_keys(struct grouping *grouping, const struct ast_list *all)
 {
+    ASSERT(all->count <= all->capacity);
     ASSERT(grouping != NULL);
     const uint8_t window_roles = REL_WINDOW_START | REL_WINDOW_END | REL_WINDOW_TIME;
     uint8_t seen = 0;
@@ -315,6 +324,7 @@ static const struct plan_window_spec *keep_spec(struct session *session,
 
 static int make_group(struct grouping *grouping, struct rel **out)
 {
+    ASSERT(out != NULL);
     ASSERT(grouping != NULL);
     struct session *session = grouping->session;
     const uint32_t call_count = grouping->aggregates->count;
@@ -386,6 +396,9 @@ static int make_group(struct grouping *grouping, struct rel **out)
 static struct replacement *list_replacements(const struct grouping *grouping, const struct rel *rel,
                                              uint32_t *count)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
+    ASSERT(count != NULL);
     ASSERT(grouping != NULL);
     struct sql_memory *memory = grouping->session->memory;
     const uint32_t key_count = grouping->keys.count;
@@ -426,6 +439,7 @@ static struct replacement *list_replacements(const struct grouping *grouping, co
 static int replace_all(const struct replacing *replacing, struct binder *binder,
                        struct selection *selection, const struct expr **having)
 {
+    ASSERT(selection->session != NULL);
     ASSERT(replacing != NULL);
     ASSERT(binder != NULL);
     union {
@@ -475,6 +489,7 @@ static int replace_all(const struct replacing *replacing, struct binder *binder,
 /* Constants do not group; Flink drops them from the key, but for one when there is nothing else. */
 static void drop_constants(struct ast_list *keys)
 {
+    ASSERT(keys->count <= keys->capacity);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < keys->count; i++) {
         const struct expr *key = keys->items[i];
@@ -490,6 +505,8 @@ static void drop_constants(struct ast_list *keys)
 static int bind_keys(struct binder *binder, const struct ast_select *select, struct ast_list *keys,
                      struct legacy_window *legacy)
 {
+    ASSERT(keys->count <= keys->capacity);
+    ASSERT(select != NULL);
     ASSERT(binder != NULL);
     struct session *session = binder->session;
     struct binder inner = *binder;
@@ -573,6 +590,7 @@ int bind_grouping(struct binder *binder, const struct ast_select *select,
 
 int bind_distinct(struct session *session, struct place at, struct relation *relation)
 {
+    ASSERT(relation != NULL);
     ASSERT(session != NULL);
     struct rel *input = relation->rel;
     ASSERT(input != NULL);

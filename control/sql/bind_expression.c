@@ -11,6 +11,8 @@ static int bind_any(struct binder *binder, const struct ast_expr *ast, const str
 
 static int bind_column(struct binder *binder, const struct ast_expr *ast, const struct expr **out)
 {
+    ASSERT(ast->depth >= 1);
+    ASSERT(out != NULL);
     ASSERT(binder != NULL);
     const struct field *field = NULL;
     const int verdict = scope_resolve(binder->session, binder->scope, ast, &field);
@@ -44,6 +46,7 @@ static int bind_column(struct binder *binder, const struct ast_expr *ast, const 
 /* Units that are no reserved words reach here as names. */
 static bool takes_unit(const struct ast_expr *ast, uint32_t argument)
 {
+    ASSERT(ast->depth >= 1);
     return argument == 0 &&
            (strcmp(ast->text, "TIMESTAMPADD") == 0 || strcmp(ast->text, "TIMESTAMPDIFF") == 0);
 }
@@ -51,6 +54,7 @@ static bool takes_unit(const struct ast_expr *ast, uint32_t argument)
 static int bind_argument(struct binder *binder, const struct ast_expr *ast, uint32_t argument,
                          const struct expr **out)
 {
+    ASSERT(ast->depth >= 1);
     ASSERT(binder != NULL);
     const struct ast_expr *from = ast->arguments[argument];
     if (!takes_unit(ast, argument) || from->kind != AST_NAME || from->path_count != 1) {
@@ -71,6 +75,7 @@ static int call_function(struct binder *binder, const struct ast_expr *ast, cons
                          const struct expr *const *arguments, uint32_t count,
                          const struct expr **out)
 {
+    ASSERT(ast->depth >= 1);
     ASSERT(binder != NULL);
     struct type target = {0};
     struct session *session = binder->session;
@@ -94,6 +99,7 @@ static int call_function(struct binder *binder, const struct ast_expr *ast, cons
 static int bind_scalar_call(struct binder *binder, const struct ast_expr *ast,
                             const struct expr **out)
 {
+    ASSERT(ast->depth >= 1);
     ASSERT(binder != NULL);
     struct session *session = binder->session;
     if (ast->argument_count > EXPR_ARGUMENTS_MAX) {
@@ -115,6 +121,8 @@ static int bind_scalar_call(struct binder *binder, const struct ast_expr *ast,
 static int bind_window_bound(struct binder *binder, const struct ast_expr *ast, const char *suffix,
                              const struct expr **out)
 {
+    ASSERT(ast->depth >= 1);
+    ASSERT(out != NULL);
     ASSERT(binder != NULL);
     struct session *session = binder->session;
     struct legacy_window own = {0};
@@ -160,6 +168,7 @@ static const char *window_bound_suffix(const char *name)
 
 static int bind_call(struct binder *binder, const struct ast_expr *ast, const struct expr **out)
 {
+    ASSERT(ast->depth >= 1);
     ASSERT(binder != NULL);
     struct session *session = binder->session;
     if (ast->over != NULL) {
@@ -185,6 +194,7 @@ static int bind_call(struct binder *binder, const struct ast_expr *ast, const st
 
 static int bind_any(struct binder *binder, const struct ast_expr *ast, const struct expr **out)
 {
+    ASSERT(ast->depth >= 1);
     ASSERT(binder != NULL);
     struct session *session = binder->session;
     ASSERT(binder->depth <= AST_DEPTH_MAX);
@@ -212,6 +222,7 @@ static int bind_any(struct binder *binder, const struct ast_expr *ast, const str
 int bind_expression(struct binder *binder, const struct ast_expr *ast, const struct expr **out,
                     uint8_t *roles)
 {
+    ASSERT(ast->depth >= 1);
     ASSERT(binder != NULL);
     struct session *session = binder->session;
     const int verdict = bind_any(binder, ast, out);
@@ -242,6 +253,8 @@ int bind_expression(struct binder *binder, const struct ast_expr *ast, const str
 
 int bind_condition(struct binder *binder, const struct ast_expr *ast, const struct expr **out)
 {
+    ASSERT(ast->depth >= 1);
+    ASSERT(out != NULL);
     ASSERT(binder != NULL);
     const int verdict = bind_expression(binder, ast, out, NULL);
     if (verdict != 0) {

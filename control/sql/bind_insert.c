@@ -11,6 +11,7 @@
 /* Computed and virtual columns are not written. */
 static bool is_persisted(const struct table_column *column)
 {
+    ASSERT(column->name.text != NULL);
     return column->kind == AST_COLUMN_PHYSICAL ||
            (column->kind == AST_COLUMN_METADATA && !column->is_virtual);
 }
@@ -18,6 +19,7 @@ static bool is_persisted(const struct table_column *column)
 static int check_sink_type(struct session *session, const struct table_column *column,
                            struct place at)
 {
+    ASSERT(column->name.text != NULL);
     ASSERT(session != NULL);
     const enum type_kind kind = column->type.kind;
     if (kind == TYPE_ROW || kind == TYPE_ARRAY || kind == TYPE_MAP || kind == TYPE_MULTISET) {
@@ -39,6 +41,8 @@ static int check_sink_type(struct session *session, const struct table_column *c
 static int find_column(struct session *session, const struct table *table,
                        const struct ast_name *name, uint32_t *out)
 {
+    ASSERT(table->columns != NULL || table->column_count == 0);
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     const char **names = sql_allocate(session->memory, table->column_count * sizeof(*names));
     for (uint32_t i = 0; i < table->column_count; i++) {
@@ -61,6 +65,8 @@ static int find_column(struct session *session, const struct table *table,
 static int map_columns(struct session *session, const struct ast_statement *statement,
                        const struct table *table, uint32_t *from, uint32_t *wanted)
 {
+    ASSERT(table->columns != NULL || table->column_count == 0);
+    ASSERT(wanted != NULL);
     ASSERT(session != NULL);
     ASSERT(statement != NULL);
     memset(from, 0xff, table->column_count * sizeof(*from));
@@ -91,6 +97,8 @@ static int map_columns(struct session *session, const struct ast_statement *stat
 static int cast_column(struct session *session, const struct table *table, uint32_t column,
                        const struct expr *from, struct place at, const struct expr **out)
 {
+    ASSERT(table->columns != NULL || table->column_count == 0);
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     struct type to = table->columns[column].type;
     to.nullable = true;
@@ -118,6 +126,8 @@ static int cast_column(struct session *session, const struct table *table, uint3
 static int check_times(struct session *session, const struct rel *rel, const struct table *table,
                        struct place at)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
     ASSERT(session != NULL);
     const char *first = NULL;
     for (uint32_t i = 0; i < rel->column_count; i++) {
@@ -140,6 +150,7 @@ static int check_times(struct session *session, const struct rel *rel, const str
 static const char *list_names(struct session *session, const struct rel *rel,
                               const uint32_t *columns, uint32_t count)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
     ASSERT(session != NULL);
     const char *list = "";
     for (uint32_t i = 0; i < count; i++) {
@@ -153,6 +164,8 @@ static const char *list_names(struct session *session, const struct rel *rel,
 static bool key_within(const struct rel *rel, const uint32_t *key, uint32_t key_count,
                        bool *matches)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
     if (!rel->has_key) {
         return false;
     }
@@ -174,6 +187,8 @@ static int check_key(struct session *session, const struct ast_statement *statem
                      const struct table *table, const struct rel *rel, const uint32_t *key,
                      bool *matches)
 {
+    ASSERT(table->columns != NULL || table->column_count == 0);
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
     ASSERT(session != NULL);
     ASSERT(statement != NULL);
     const uint32_t count = table->primary_key_count;
@@ -229,6 +244,7 @@ static int check_partitioner(struct session *session, const struct ast_statement
 static int check_conflict(struct session *session, const struct ast_statement *statement,
                           const struct table *table)
 {
+    ASSERT(table->columns != NULL || table->column_count == 0);
     ASSERT(session != NULL);
     ASSERT(statement != NULL);
     if (statement->conflict == AST_CONFLICT_NONE) {
@@ -252,6 +268,8 @@ static int cast_rows(struct session *session, const struct ast_statement *statem
                      const struct table *table, const struct relation *query,
                      uint32_t *sink_columns, struct rel **out)
 {
+    ASSERT(table->columns != NULL || table->column_count == 0);
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     ASSERT(statement != NULL);
     uint32_t *from = sql_allocate(session->memory, table->column_count * sizeof(*from));

@@ -13,6 +13,7 @@
 static struct expr *new_literal(struct session *session, const struct ast_expr *ast,
                                 struct type type)
 {
+    ASSERT(ast->depth >= 1);
     ASSERT(session != NULL);
     struct expr *expr = sql_allocate(session->memory, sizeof(*expr));
     *expr = (struct expr){
@@ -27,6 +28,8 @@ static struct expr *new_literal(struct session *session, const struct ast_expr *
 /* Digits without a point, as a 128-bit number. */
 static bool read_digits(const char *text, __int128 *out, uint32_t *digits)
 {
+    ASSERT(out != NULL);
+    ASSERT(digits != NULL);
     unsigned __int128 value = 0;
     *digits = 0;
     for (const char *c = text; *c != 0; c++) {
@@ -44,6 +47,8 @@ static bool read_digits(const char *text, __int128 *out, uint32_t *digits)
 static int bind_decimal(struct session *session, const struct ast_expr *ast,
                         const struct expr **out)
 {
+    ASSERT(ast->depth >= 1);
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     const char *point = strchr(ast->text, '.');
     ASSERT(point != NULL);
@@ -70,6 +75,8 @@ static int bind_decimal(struct session *session, const struct ast_expr *ast,
 
 static int bind_number(struct session *session, const struct ast_expr *ast, const struct expr **out)
 {
+    ASSERT(ast->depth >= 1);
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     if (strpbrk(ast->text, "eE") != NULL) {
         struct expr *expr = new_literal(session, ast, (struct type){.kind = TYPE_DOUBLE});
@@ -108,6 +115,7 @@ static uint32_t count_code_points(const char *text, uint32_t bytes)
 
 static struct expr *text_literal(struct session *session, const struct ast_expr *ast)
 {
+    ASSERT(ast->depth >= 1);
     ASSERT(session != NULL);
     const struct type type = {
         .kind = TYPE_CHAR,
@@ -120,6 +128,8 @@ static struct expr *text_literal(struct session *session, const struct ast_expr 
 
 static int bind_bytes(struct session *session, const struct ast_expr *ast, const struct expr **out)
 {
+    ASSERT(ast->depth >= 1);
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     uint8_t *bytes = sql_allocate(session->memory, ast->bytes / 2 + 1);
     bool ok = ast->bytes % 2 == 0;
@@ -153,6 +163,8 @@ static int64_t days_of(int64_t year, int64_t month, int64_t day)
 /* Reads exactly count digits. */
 static bool read_fixed(const char **text, int count, int64_t *out)
 {
+    ASSERT(text != NULL);
+    ASSERT(out != NULL);
     *out = 0;
     for (int i = 0; i < count; i++, (*text)++) {
         if (!isdigit((unsigned char)**text)) {
@@ -216,6 +228,8 @@ static bool read_time(const char **text, int64_t *out_ms, int32_t *out_ns, uint8
 
 static int bind_moment(struct session *session, const struct ast_expr *ast, const struct expr **out)
 {
+    ASSERT(ast->depth >= 1);
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     const char *text = ast->text;
     int64_t days = 0;
@@ -278,6 +292,8 @@ static const struct interval_unit *find_unit(const char *name)
 /* Reads digits of an interval field; at most 9. */
 static bool read_number(const char **text, int64_t *out)
 {
+    ASSERT(text != NULL);
+    ASSERT(out != NULL);
     int digits = 0;
     *out = 0;
     for (; isdigit((unsigned char)**text) && digits < 10; (*text)++, digits++) {
@@ -303,6 +319,8 @@ static void read_fraction(const char **text, int64_t *ms)
 static bool read_interval(const char *text, const struct interval_unit *from,
                           const struct interval_unit *to, int64_t *out)
 {
+    ASSERT(text != NULL);
+    ASSERT(out != NULL);
     const bool negative = *text == '-';
     if (*text == '-' || *text == '+') {
         text++;
@@ -335,6 +353,8 @@ static bool read_interval(const char *text, const struct interval_unit *from,
 static int bind_interval(struct session *session, const struct ast_expr *ast,
                          const struct expr **out)
 {
+    ASSERT(ast->depth >= 1);
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     const struct interval_unit *from = find_unit(ast->unit_from);
     const struct interval_unit *to = ast->unit_to == NULL ? from : find_unit(ast->unit_to);
@@ -380,6 +400,7 @@ int bind_interval_ms(struct session *session, const struct ast_expr *ast, int64_
 
 int bind_literal(struct session *session, const struct ast_expr *ast, const struct expr **out)
 {
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     ASSERT(ast != NULL);
     struct expr *expr = NULL;

@@ -22,6 +22,8 @@ static const struct ast_window *find_window(const struct ast_list *windows, cons
 /* A window that refers to a named one takes what it does not say itself. */
 static int merge_window(struct binder *binder, const struct ast_window *ast, struct ast_window *out)
 {
+    ASSERT(ast != NULL);
+    ASSERT(out != NULL);
     ASSERT(binder != NULL);
     *out = *ast;
     if (ast->base.text == NULL) {
@@ -54,6 +56,7 @@ static int merge_window(struct binder *binder, const struct ast_window *ast, str
 static int bind_frame_value(struct binder *binder, const struct ast_window *ast,
                             struct rel_frame *frame)
 {
+    ASSERT(ast != NULL);
     ASSERT(binder != NULL);
     struct session *session = binder->session;
     const struct ast_expr *value = ast->from_value;
@@ -79,6 +82,8 @@ static int bind_frame_value(struct binder *binder, const struct ast_window *ast,
 static int bind_frame(struct binder *binder, const struct ast_window *ast, bool is_row_number,
                       struct rel_frame *frame)
 {
+    ASSERT(ast != NULL);
+    ASSERT(frame != NULL);
     ASSERT(binder != NULL);
     struct session *session = binder->session;
     *frame = (struct rel_frame){.is_rows = is_row_number, .unbounded = true};
@@ -116,6 +121,8 @@ static bool takes_no_frame(const char *name)
 static int bind_order(struct binder *binder, const struct ast_window *ast, const char *name,
                       uint32_t *out)
 {
+    ASSERT(ast != NULL);
+    ASSERT(out != NULL);
     ASSERT(binder != NULL);
     struct session *session = binder->session;
     if (ast->order.count == 0) {
@@ -164,6 +171,7 @@ static int bind_order(struct binder *binder, const struct ast_window *ast, const
 
 static int bind_window(struct binder *binder, const struct ast_expr *call, struct bound_window *out)
 {
+    ASSERT(call->depth >= 1);
     ASSERT(binder != NULL);
     struct session *session = binder->session;
     struct ast_window ast = {0};
@@ -201,6 +209,7 @@ static int bind_window(struct binder *binder, const struct ast_expr *call, struc
 static int bind_call_arguments(struct binder *binder, const struct ast_expr *ast,
                                struct bound_aggregate *out)
 {
+    ASSERT(ast->depth >= 1);
     ASSERT(binder != NULL);
     if (ast->filter != NULL) {
         return sql_fail(binder->session, -EINVAL, ast->filter->at,
@@ -211,6 +220,8 @@ static int bind_call_arguments(struct binder *binder, const struct ast_expr *ast
 
 int bind_over_call(struct binder *binder, const struct ast_expr *ast, const struct expr **out)
 {
+    ASSERT(ast->depth >= 1);
+    ASSERT(out != NULL);
     ASSERT(binder != NULL);
     struct session *session = binder->session;
     if (!binder->takes_over || binder->in_aggregate) {
@@ -244,6 +255,8 @@ int bind_over_call(struct binder *binder, const struct ast_expr *ast, const stru
 
 static bool window_same(const struct bound_window *a, const struct bound_window *b)
 {
+    ASSERT(a != NULL);
+    ASSERT(b != NULL);
     if (a->partition_count != b->partition_count || a->order_column != b->order_column ||
         a->frame.is_rows != b->frame.is_rows || a->frame.unbounded != b->frame.unbounded ||
         a->frame.preceding != b->frame.preceding) {
@@ -259,6 +272,8 @@ static bool window_same(const struct bound_window *a, const struct bound_window 
 
 static int check_overs(const struct binder *binder, const struct rel *input)
 {
+    ASSERT(input->columns != NULL || input->column_count == 0);
+    ASSERT(input->inputs != NULL || input->input_count == 0);
     ASSERT(binder != NULL);
     struct session *session = binder->session;
     const struct bound_over *first = binder->overs.items[0];
@@ -281,6 +296,8 @@ static int check_overs(const struct binder *binder, const struct rel *input)
 static struct rel *make_over(const struct binder *binder, struct rel *input,
                              const struct expr *condition, uint32_t *width)
 {
+    ASSERT(input != NULL);
+    ASSERT(width != NULL);
     ASSERT(binder != NULL);
     struct session *session = binder->session;
     const struct bound_over *first = binder->overs.items[0];
@@ -331,6 +348,7 @@ static struct rel *make_over(const struct binder *binder, struct rel *input,
 int bind_overs(struct binder *binder, struct rel *input, const struct expr *condition,
                struct selection *selection, struct rel **out)
 {
+    ASSERT(input->columns != NULL || input->column_count == 0);
     ASSERT(binder != NULL);
     ASSERT(selection != NULL);
     struct session *session = binder->session;

@@ -10,6 +10,8 @@
 int bind_name(struct session *session, const struct ast_list *path, const struct cte *ctes,
               struct relation *out)
 {
+    ASSERT(path->count <= path->capacity);
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     ASSERT(path->count >= 1);
     const struct ast_name *name = path->items[path->count - 1];
@@ -45,6 +47,7 @@ int bind_name(struct session *session, const struct ast_list *path, const struct
 int bind_rename(struct session *session, const struct ast_list *names, struct place at,
                 struct relation *relation)
 {
+    ASSERT(names->count <= names->capacity);
     ASSERT(session != NULL);
     if (names->count == 0) {
         return 0;
@@ -65,6 +68,7 @@ int bind_rename(struct session *session, const struct ast_list *names, struct pl
 int bind_from(struct session *session, const struct ast_from *from, const struct cte *ctes,
               struct scope *out)
 {
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     ASSERT(from != NULL);
     int verdict = 0;
@@ -115,6 +119,8 @@ void selection_add(struct selection *selection, const struct expr *expr, uint8_t
 static struct field pass_field(struct selection *selection, const struct rel *rel,
                                const struct field *field)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
     ASSERT(selection != NULL);
     struct sql_memory *memory = selection->session->memory;
     struct field copy = *field;
@@ -143,6 +149,7 @@ static void add_field(struct selection *selection, struct field field)
 static int select_star(struct binder *binder, const struct ast_expr *ast,
                        struct selection *selection)
 {
+    ASSERT(ast->depth >= 1);
     ASSERT(binder != NULL);
     ASSERT(selection != NULL);
     struct session *session = binder->session;
@@ -193,6 +200,7 @@ static void name_call(struct binder *binder, const struct expr *expr, const char
 static int select_item(struct binder *binder, const struct ast_item *item,
                        struct selection *selection)
 {
+    ASSERT(item != NULL);
     ASSERT(binder != NULL);
     ASSERT(selection != NULL);
     struct session *session = binder->session;
@@ -237,6 +245,8 @@ static int select_item(struct binder *binder, const struct ast_item *item,
 static int make_selection(const struct selection *selection, struct rel *input,
                           const struct expr *condition, struct relation *out)
 {
+    ASSERT(input != NULL);
+    ASSERT(out != NULL);
     ASSERT(selection != NULL);
     struct session *session = selection->session;
     const uint32_t count = selection->exprs.count;
@@ -293,6 +303,9 @@ static bool is_comparison(enum expr_function function)
 /* Tells whether a condition compares a rank with something: rn <= 3, not MOD(rn, 2) = 0. */
 static bool compares_rank(const struct rel *rel, const struct expr *condition)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
+    ASSERT(condition->kind <= EXPR_CALL);
     if (condition->kind != EXPR_CALL) {
         return false;
     }
@@ -313,6 +326,7 @@ static bool compares_rank(const struct rel *rel, const struct expr *condition)
 static int check_rank(struct session *session, const struct rel *rel, const struct expr *condition,
                       struct place at)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
     ASSERT(session != NULL);
     if (!compares_rank(rel, condition)) {
         return 0;
@@ -323,6 +337,7 @@ static int check_rank(struct session *session, const struct rel *rel, const stru
 
 static int bind_where(struct binder *binder, const struct ast_expr *where, const struct expr **out)
 {
+    ASSERT(out != NULL);
     ASSERT(binder != NULL);
     *out = NULL;
     if (where == NULL) {
@@ -340,6 +355,7 @@ static int bind_where(struct binder *binder, const struct ast_expr *where, const
 static int find_legacy(struct binder *binder, const struct ast_select *select,
                        struct legacy_window *legacy)
 {
+    ASSERT(select != NULL);
     ASSERT(binder != NULL);
     for (uint32_t i = 0; i < select->group.count && legacy->name == NULL; i++) {
         const int verdict =
@@ -356,6 +372,7 @@ static int find_legacy(struct binder *binder, const struct ast_select *select,
 static int bind_list(struct binder *binder, const struct ast_select *select,
                      struct selection *selection, const struct expr **having)
 {
+    ASSERT(select != NULL);
     ASSERT(binder != NULL);
     ASSERT(selection != NULL);
     int verdict = 0;
@@ -376,6 +393,7 @@ static int bind_list(struct binder *binder, const struct ast_select *select,
 static int bind_select(struct session *session, const struct ast_select *select,
                        const struct cte *ctes, struct relation *out)
 {
+    ASSERT(select != NULL);
     ASSERT(session != NULL);
     if (select->from == NULL) {
         return sql_fail(session, -ENOTSUP, select->at, "SELECT without FROM is not supported yet");
@@ -456,6 +474,8 @@ static int cast_branches(struct session *session, struct rel_calc_spec *specs,
 static int bind_union(struct session *session, const struct ast_query *query,
                       const struct cte *ctes, struct relation *out)
 {
+    ASSERT(query != NULL);
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     const uint32_t count = query->branches.count;
     if (count > PLAN_INPUTS_MAX) {

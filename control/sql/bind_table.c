@@ -67,6 +67,7 @@ struct making {
 static int bind_metadata(struct session *session, const struct ast_column *ast,
                          struct table_column *column)
 {
+    ASSERT(ast != NULL);
     ASSERT(session != NULL);
     const char *key = ast->metadata.text == NULL ? ast->name.text : ast->metadata.text;
     if (strcmp(key, "headers") == 0) {
@@ -113,6 +114,8 @@ static void add_field(struct making *making, const struct plan_field *field, con
 static struct field add_leaves(struct making *making, const char *name, const struct type *type,
                                const char **path, uint32_t depth, bool nullable)
 {
+    ASSERT(type->kind <= TYPE_ROW);
+    ASSERT(path != NULL);
     ASSERT(making != NULL);
     struct sql_memory *memory = making->session->memory;
     path[depth] = name;
@@ -146,6 +149,7 @@ static struct field add_leaves(struct making *making, const char *name, const st
 
 static uint32_t count_leaves(const struct type *type)
 {
+    ASSERT(type->kind <= TYPE_ROW);
     if (type->kind != TYPE_ROW || type->field_count == 0) {
         return 1;
     }
@@ -160,6 +164,7 @@ static uint32_t count_leaves(const struct type *type)
 static int declare_columns(struct making *making, const struct ast_statement *statement,
                            uint32_t *leaf_count)
 {
+    ASSERT(leaf_count != NULL);
     ASSERT(making != NULL);
     ASSERT(statement != NULL);
     struct session *session = making->session;
@@ -199,6 +204,8 @@ static int declare_columns(struct making *making, const struct ast_statement *st
 static int bind_metadata_cast(struct making *making, struct table_column *column,
                               struct field *field)
 {
+    ASSERT(column->name.text != NULL);
+    ASSERT(field != NULL);
     ASSERT(making != NULL);
     struct session *session = making->session;
     const struct metadata_key *key = metadata_of(column->metadata);
@@ -222,6 +229,7 @@ static int bind_metadata_cast(struct making *making, struct table_column *column
 
 static int add_metadata(struct making *making, struct table_column *column, struct field *field)
 {
+    ASSERT(column->name.text != NULL);
     ASSERT(making != NULL);
     const struct metadata_key *key = metadata_of(column->metadata);
     for (uint32_t i = 0; i < making->table->field_count; i++) {
@@ -257,6 +265,7 @@ static int add_metadata(struct making *making, struct table_column *column, stru
 /* Names over the decoded row, for computed columns: physical and metadata ones. */
 static void decoded_scope(struct making *making, const struct field *fields, struct scope *scope)
 {
+    ASSERT(scope != NULL);
     ASSERT(making != NULL);
     struct table *table = making->table;
     struct session *session = making->session;
@@ -292,6 +301,8 @@ static const struct expr *over_decoded(struct making *making, const struct expr 
 static int add_computed(struct making *making, const struct ast_column *ast,
                         struct table_column *column, const struct scope *scope, struct field *field)
 {
+    ASSERT(column->name.text != NULL);
+    ASSERT(ast != NULL);
     ASSERT(making != NULL);
     struct table *table = making->table;
     struct binder binder = {
@@ -507,6 +518,7 @@ int bind_table(struct session *session, const struct ast_statement *statement)
 int catalog_scan(struct session *session, struct table *table, struct place at,
                  struct relation *out)
 {
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     ASSERT(table != NULL);
     if (table->options.connector == PLAN_CONNECTOR_UPSERT_KAFKA) {

@@ -59,6 +59,7 @@ static const struct type_name *find_type(const char *name)
 
 static int bind_decimal(struct session *session, const struct ast_type *ast, struct type *out)
 {
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     ASSERT(ast != NULL);
     const uint32_t precision = ast->parameter_count > 0 ? ast->parameters[0] : DECIMAL_PRECISION;
@@ -94,6 +95,7 @@ static int bind_time(struct session *session, const struct ast_type *ast, struct
 
 static int bind_text(struct session *session, const struct ast_type *ast, struct type *out)
 {
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     ASSERT(ast != NULL);
     const bool is_long = strcmp(ast->name, "STRING") == 0 || strcmp(ast->name, "BYTES") == 0;
@@ -111,6 +113,7 @@ static int bind_text(struct session *session, const struct ast_type *ast, struct
 
 static int bind_row(struct session *session, const struct ast_type *ast, struct type *out)
 {
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     ASSERT(ast != NULL);
     const uint32_t count = ast->fields.count;
@@ -139,6 +142,7 @@ static int bind_row(struct session *session, const struct ast_type *ast, struct 
 
 static int bind_collection(struct session *session, const struct ast_type *ast, struct type *out)
 {
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     ASSERT(ast != NULL);
     struct type *element = sql_allocate(session->memory, sizeof(*element));
@@ -154,6 +158,7 @@ static int bind_collection(struct session *session, const struct ast_type *ast, 
 
 int bind_type(struct session *session, const struct ast_type *ast, struct type *out)
 {
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     ASSERT(ast != NULL);
     const struct type_name *name = find_type(ast->name);

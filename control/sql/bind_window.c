@@ -33,6 +33,7 @@ static const struct window_function *find_function(const char *name)
 int bind_window_check(struct session *session, const struct rel *rel, uint32_t column,
                       struct place at)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
     ASSERT(session != NULL);
     ASSERT(column < rel->column_count);
     if ((rel->columns[column].roles & REL_PROCTIME) != 0) {
@@ -89,6 +90,7 @@ static int place_argument(struct session *session, const struct window_function 
                           const struct ast_table_argument *argument, uint32_t position,
                           struct window_arguments *out)
 {
+    ASSERT(argument != NULL);
     ASSERT(session != NULL);
     const char *label = argument->label.text;
     const struct ast_table_argument **slot = NULL;
@@ -147,6 +149,7 @@ static int read_values(struct session *session, const struct window_function *fu
 static int bind_data(struct session *session, const struct window_arguments *arguments,
                      const struct cte *ctes, struct place at, struct relation *out)
 {
+    ASSERT(arguments != NULL);
     ASSERT(session != NULL);
     const struct ast_table_argument *data = arguments->data;
     if (data == NULL || (data->table.count == 0 && data->query == NULL)) {
@@ -162,6 +165,8 @@ static int bind_data(struct session *session, const struct window_arguments *arg
 static int bind_time_column(struct session *session, const struct window_arguments *arguments,
                             const struct relation *data, struct place at, uint32_t *out)
 {
+    ASSERT(arguments != NULL);
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     const struct ast_table_argument *time = arguments->time;
     if (time == NULL || time->descriptor.count != 1) {
@@ -187,6 +192,7 @@ static int bind_time_column(struct session *session, const struct window_argumen
 int bind_window_function(struct session *session, const struct ast_from *from,
                          const struct cte *ctes, struct relation *out)
 {
+    ASSERT(from != NULL);
     ASSERT(session != NULL);
     const struct window_function *function = find_function(from->function.text);
     if (function == NULL) {
@@ -236,6 +242,7 @@ int bind_window_function(struct session *session, const struct ast_from *from,
 int bind_legacy_window(struct session *session, const struct scope *scope,
                        const struct ast_expr *ast, struct legacy_window *out)
 {
+    ASSERT(ast->depth >= 1);
     ASSERT(session != NULL);
     if (ast->kind != AST_CALL || scope == NULL) {
         return 0;

@@ -54,6 +54,7 @@ static void explain_expr(FILE *into, const struct expr *expr, const char *const 
 
 static void explain_key(FILE *into, const struct key_columns *key, const char *const *names)
 {
+    ASSERT(key != NULL);
     ASSERT(into != NULL);
     for (uint32_t i = 0; i < key->count; i++) {
         (void)fprintf(into, "%s%s", i == 0 ? "" : ", ", names[key->columns[i]]);
@@ -62,6 +63,7 @@ static void explain_key(FILE *into, const struct key_columns *key, const char *c
 
 static void explain_distribution(FILE *into, const struct plan *plan, const struct plan_node *node)
 {
+    ASSERT(node->input_count <= PLAN_INPUTS_MAX);
     ASSERT(into != NULL);
     ASSERT(plan != NULL);
     if (node->input_count == 0) {
@@ -162,6 +164,7 @@ static void explain_passed(FILE *into, uint32_t depth, const struct plan_node *n
 static void explain_calc(FILE *into, uint32_t depth, const struct plan *plan,
                          const struct plan_node *node)
 {
+    ASSERT(node->input_count <= PLAN_INPUTS_MAX);
     ASSERT(into != NULL);
     ASSERT(plan != NULL);
     const char *const *names = input_of(plan, node)->column_names;
@@ -230,6 +233,7 @@ static const char *state_of(const struct plan_node *node)
 static void explain_body(FILE *into, uint32_t depth, const struct plan *plan,
                          const struct plan_node *node)
 {
+    ASSERT(node->input_count <= PLAN_INPUTS_MAX);
     ASSERT(into != NULL);
     ASSERT(plan != NULL);
     switch (node->operator) {

@@ -78,6 +78,7 @@ static const char *const missing[] = {
 
 int binding_fail(const struct binding *binding, int code, const char *format, ...)
 {
+    ASSERT(binding->call != NULL);
     ASSERT(code < 0);
     if (binding->error == NULL) {
         return code;
@@ -93,6 +94,7 @@ int binding_fail(const struct binding *binding, int code, const char *format, ..
 
 int binding_mismatch(const struct binding *binding)
 {
+    ASSERT(binding->call != NULL);
     char types[ERROR_TEXT_BYTES / 2] = "";
     size_t used = 0;
     for (uint32_t i = 0; i < binding->count; i++) {
@@ -110,6 +112,7 @@ int binding_mismatch(const struct binding *binding)
 
 bool binding_nullable(const struct binding *binding)
 {
+    ASSERT(binding->call != NULL);
     for (uint32_t i = 0; i < binding->count; i++) {
         if (binding->arguments[i]->type.nullable) {
             return true;
@@ -120,6 +123,7 @@ bool binding_nullable(const struct binding *binding)
 
 bool binding_symbol(const struct binding *binding, uint32_t index, char into[static 32])
 {
+    ASSERT(binding->call != NULL);
     if (index >= binding->count) {
         return false;
     }
@@ -139,6 +143,7 @@ bool binding_symbol(const struct binding *binding, uint32_t index, char into[sta
 
 bool binding_constant(const struct binding *binding, uint32_t index, int64_t *value)
 {
+    ASSERT(binding->call != NULL);
     if (index >= binding->count) {
         return false;
     }
@@ -153,6 +158,7 @@ bool binding_constant(const struct binding *binding, uint32_t index, int64_t *va
 
 static bool same_literal(const struct expr *a, const struct expr *b)
 {
+    ASSERT(a->kind <= EXPR_CALL);
     if (a->literal.is_null || b->literal.is_null) {
         return a->literal.is_null == b->literal.is_null;
     }
@@ -193,6 +199,7 @@ bool expr_same(const struct expr *a, const struct expr *b)
 
 static struct expr *new_expr(const struct binding *binding, enum expr_kind kind, struct type type)
 {
+    ASSERT(binding->call != NULL);
     struct expr *expr = sql_allocate(binding->memory, sizeof(*expr));
     expr->kind = kind;
     expr->type = type;
@@ -203,6 +210,7 @@ static struct expr *new_expr(const struct binding *binding, enum expr_kind kind,
 
 const struct expr *make_literal(const struct binding *binding, struct type type, struct value value)
 {
+    ASSERT(binding != NULL);
     struct expr *expr = new_expr(binding, EXPR_LITERAL, type);
     expr->literal = value;
     expr->type.nullable = value.is_null;
@@ -218,6 +226,7 @@ const struct expr *make_text(const struct binding *binding, const char *text)
 /* Tells whether the answer depends on more than the arguments: the session's zone, the clock. */
 static bool stays_open(const struct expr *expr)
 {
+    ASSERT(expr != NULL);
     switch (expr->function) {
     case EXPR_CURRENT_WATERMARK:
     case EXPR_PROCTIME:
@@ -238,6 +247,7 @@ static bool stays_open(const struct expr *expr)
 
 static struct value copy_result(struct sql_memory *memory, const struct vector *vector)
 {
+    ASSERT(memory != NULL);
     struct value value = {.is_null = vector->null[0] != 0};
     if (value.is_null) {
         return value;
@@ -260,6 +270,7 @@ static struct value copy_result(struct sql_memory *memory, const struct vector *
  * returns  NULL when it must run with the job: it fails, or is not built */
 static const struct expr *fold(const struct binding *binding, const struct expr *expr)
 {
+    ASSERT(binding->call != NULL);
     static const struct row_layout no_columns = {.column_count = 0};
     const struct program_config config = {.layout = &no_columns,
                                           .outputs = &expr,
@@ -292,6 +303,7 @@ const struct expr *make_call_of(const struct binding *binding, enum expr_functio
                                 struct type type, const struct expr *const *arguments,
                                 uint32_t count)
 {
+    ASSERT(binding != NULL);
     ASSERT(count <= EXPR_ARGUMENTS_MAX);
     struct expr *expr = new_expr(binding, EXPR_CALL, type);
     const struct expr **copy = sql_allocate(binding->memory, (count + 1) * sizeof(struct expr *));
@@ -317,6 +329,9 @@ const struct expr *make_call(const struct binding *binding, enum expr_function f
 const struct expr *make_cast(const struct binding *binding, const struct expr *from,
                              const struct type *to)
 {
+    ASSERT(binding != NULL);
+    ASSERT(from != NULL);
+    ASSERT(to != NULL);
     struct type type = *to;
     type.nullable = from->type.nullable;
     if (from->type.kind == TYPE_NULL) {
@@ -331,6 +346,8 @@ const struct expr *make_cast(const struct binding *binding, const struct expr *f
 
 int binding_unify(struct binding *binding, uint32_t first, uint32_t step, struct type *out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     struct type types[EXPR_ARGUMENTS_MAX];
     uint32_t count = 0;
     for (uint32_t i = first; i < binding->count; i += step) {
@@ -352,6 +369,7 @@ int binding_unify(struct binding *binding, uint32_t first, uint32_t step, struct
  * returns  false when it cannot be */
 static bool accept(struct binding *binding, uint32_t index, char letter)
 {
+    ASSERT(binding->call != NULL);
     const struct expr *argument = binding->arguments[index];
     const struct type *from = &argument->type;
     struct type to = type_of_kind(TYPE_NULL, true);
@@ -404,6 +422,7 @@ static bool accept(struct binding *binding, uint32_t index, char letter)
 /* Goes along the signature. */
 static int accept_all(struct binding *binding, const char *signature)
 {
+    ASSERT(binding->call != NULL);
     bool optional = false;
     char letter = '\0';
     uint32_t index = 0;
@@ -429,6 +448,8 @@ static int accept_all(struct binding *binding, const char *signature)
 
 static struct type result_type(const struct binding *binding, const char *result)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(result != NULL);
     const struct type *first = binding->count > 0 ? &binding->arguments[0]->type : NULL;
     const bool nullable = result[1] == '?' || (result[1] != '!' && binding_nullable(binding));
     switch (result[0]) {
@@ -484,6 +505,7 @@ static uint32_t distance(const char *a, const char *b)
 
 static int unknown(const struct binding *binding)
 {
+    ASSERT(binding->call != NULL);
     const char *name = binding->call->name;
     for (size_t i = 0; i < COUNT_OF(missing); i++) {
         if (strcasecmp(missing[i], name) == 0) {

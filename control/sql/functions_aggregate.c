@@ -65,6 +65,7 @@ bool function_is_aggregate(const char *name)
 /* The result of SUM, AVG and the deviations; kind NULL when the argument is no number. */
 static struct type number_result(enum aggregate_function function, const struct type *type)
 {
+    ASSERT(type->kind <= TYPE_ROW);
     struct type out = *type;
     out.nullable = true;
     if (!type_is_number(type)) {
@@ -108,6 +109,7 @@ static struct type result_of(enum aggregate_function function, const struct type
 
 static int bind_lag(const struct binding *binding, struct aggregate_call *out)
 {
+    ASSERT(binding->call != NULL);
     int64_t offset = 1;
     if (binding->count > 1 &&
         (!binding_constant(binding, 1, &offset) || offset < 0 || offset > INT32_MAX)) {
@@ -129,6 +131,8 @@ static int bind_lag(const struct binding *binding, struct aggregate_call *out)
 
 static int bind_listagg(const struct binding *binding, struct aggregate_call *out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     out->separator = TEXT_OF(",");
     if (binding->count == 1) {
         return 0;
@@ -145,6 +149,7 @@ static int bind_listagg(const struct binding *binding, struct aggregate_call *ou
 /* COUNT(a, b) counts rows where neither is NULL: TRUE where all are there, else NULL. */
 static const struct expr *count_argument(const struct binding *binding)
 {
+    ASSERT(binding->call != NULL);
     if (binding->count == 1) {
         return binding->arguments[0];
     }
@@ -163,6 +168,7 @@ static const struct expr *count_argument(const struct binding *binding)
 static int check(const struct binding *binding, const struct aggregate_name *name,
                  const struct aggregate_bind_call *call)
 {
+    ASSERT(binding->call != NULL);
     if (name == NULL) {
         return binding_fail(binding, -EINVAL, "No match found for aggregate function %s",
                             call->name);
@@ -186,6 +192,7 @@ static int check(const struct binding *binding, const struct aggregate_name *nam
 int aggregate_bind(struct sql_memory *memory, const struct aggregate_bind_call *call,
                    struct aggregate_call *out, const struct expr **argument, struct error *error)
 {
+    ASSERT(memory != NULL);
     ASSERT(call != NULL && call->name != NULL);
     ASSERT(out != NULL && argument != NULL);
     const struct function_call place = {

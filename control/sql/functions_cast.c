@@ -6,17 +6,21 @@
 
 static bool is_interval(const struct type *type)
 {
+    ASSERT(type->kind <= TYPE_ROW);
     return type->kind == TYPE_INTERVAL_DAY_TIME || type->kind == TYPE_INTERVAL_YEAR_MONTH;
 }
 
 static bool text_casts_to(const struct type *to)
 {
+    ASSERT(to->kind <= TYPE_ROW);
     return type_is_number(to) || type_is_time(to) || to->kind == TYPE_BOOLEAN || type_is_text(to);
 }
 
 /* LogicalTypeCasts.supportsExplicitCast, for the types here. */
 static bool is_castable(const struct type *from, const struct type *to)
 {
+    ASSERT(from->kind <= TYPE_ROW);
+    ASSERT(to->kind <= TYPE_ROW);
     if (from->kind == TYPE_NULL || type_equal(from, to)) {
         return true;
     }
@@ -46,6 +50,8 @@ static bool is_castable(const struct type *from, const struct type *to)
 
 static int bind_cast(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     ASSERT(binding->call->target != NULL);
     if (binding->count != 1) {
         return binding_mismatch(binding);
@@ -76,6 +82,8 @@ static int bind_cast(struct binding *binding, const struct expr **out)
 
 static int bind_typeof(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     if (binding->count < 1 || binding->count > 2) {
         return binding_mismatch(binding);
     }

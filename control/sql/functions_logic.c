@@ -8,17 +8,20 @@ static const struct expr *boolean_call(const struct binding *binding, enum expr_
                                        bool nullable, const struct expr *const *arguments,
                                        uint32_t count)
 {
+    ASSERT(binding->count <= EXPR_ARGUMENTS_MAX);
     return make_call_of(binding, function, type_of_kind(TYPE_BOOLEAN, nullable), arguments, count);
 }
 
 static const struct expr *boolean_literal(const struct binding *binding, bool is_null, bool value)
 {
+    ASSERT(binding->count <= EXPR_ARGUMENTS_MAX);
     return make_literal(binding, type_of_kind(TYPE_BOOLEAN, is_null),
                         (struct value){.is_null = is_null, .i64 = value});
 }
 
 static int need_booleans(struct binding *binding)
 {
+    ASSERT(binding->call != NULL);
     const struct type boolean = type_of_kind(TYPE_BOOLEAN, true);
     for (uint32_t i = 0; i < binding->count; i++) {
         const enum type_kind kind = binding->arguments[i]->type.kind;
@@ -34,6 +37,8 @@ static int need_booleans(struct binding *binding)
  * in one go. */
 static int bind_junction(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     const int result = need_booleans(binding);
     if (result != 0) {
         return result;
@@ -61,6 +66,7 @@ static int bind_junction(struct binding *binding, const struct expr **out)
 
 static int bind_not(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
     const int result = need_booleans(binding);
     if (result != 0 || binding->count != 1) {
         return result != 0 ? result : binding_mismatch(binding);
@@ -72,6 +78,7 @@ static int bind_not(struct binding *binding, const struct expr **out)
 
 static int bind_is_truth(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
     const int result = need_booleans(binding);
     if (result != 0 || binding->count != 1) {
         return result != 0 ? result : binding_mismatch(binding);
@@ -82,6 +89,8 @@ static int bind_is_truth(struct binding *binding, const struct expr **out)
 
 static int bind_is_null(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     if (binding->count != 1) {
         return binding_mismatch(binding);
     }
@@ -96,6 +105,7 @@ static int bind_is_null(struct binding *binding, const struct expr **out)
 /* Brings numbers that meet in a comparison to forms that compare without loss. */
 static void meet_numbers(struct binding *binding)
 {
+    ASSERT(binding->call != NULL);
     const struct type *a = &binding->arguments[0]->type;
     const struct type *b = &binding->arguments[1]->type;
     struct type to;
@@ -127,6 +137,7 @@ static void meet_numbers(struct binding *binding)
 /* Text meets a time by being read as one, a truth value by that being written. */
 static int meet_text(struct binding *binding, uint32_t text)
 {
+    ASSERT(binding->call != NULL);
     const struct type *other = &binding->arguments[1 - text]->type;
     const struct type string = type_varchar(TYPE_LENGTH_MAX, true);
     if (type_is_time(other)) {
@@ -150,6 +161,7 @@ static int meet_text(struct binding *binding, uint32_t text)
 /* Makes two arguments comparable. */
 static int meet(struct binding *binding)
 {
+    ASSERT(binding->call != NULL);
     const struct expr *a = binding->arguments[0];
     const struct expr *b = binding->arguments[1];
     if (a->type.kind == TYPE_NULL || b->type.kind == TYPE_NULL) {
@@ -183,6 +195,7 @@ static int meet(struct binding *binding)
 /* x = x and the like hold or not by themselves where x is not NULL, for NaN as well. */
 static const struct expr *compare_same(const struct binding *binding, enum expr_function function)
 {
+    ASSERT(binding->call != NULL);
     const bool holds = function == EXPR_EQUALS || function == EXPR_LESS_OR_EQUAL ||
                        function == EXPR_GREATER_OR_EQUAL;
     const bool nullable = binding->arguments[0]->type.nullable;
@@ -197,6 +210,8 @@ static const struct expr *compare_same(const struct binding *binding, enum expr_
 
 static int compare(struct binding *binding, enum expr_function function, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     const int result = binding->count == 2 ? meet(binding) : binding_mismatch(binding);
     if (result != 0) {
         return result;
@@ -211,11 +226,13 @@ static int compare(struct binding *binding, enum expr_function function, const s
 
 static int bind_compare(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->count <= EXPR_ARGUMENTS_MAX);
     return compare(binding, binding->entry->function, out);
 }
 
 static int bind_distinct(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
     const int result = binding->count == 2 ? meet(binding) : binding_mismatch(binding);
     if (result == 0) {
         *out = make_call(binding, binding->entry->function, type_of_kind(TYPE_BOOLEAN, false));
@@ -227,6 +244,7 @@ static int bind_distinct(struct binding *binding, const struct expr **out)
 static int compare_pair(const struct binding *binding, enum expr_function function,
                         const struct expr *a, const struct expr *b, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
     struct binding pair = *binding;
     pair.count = 2;
     pair.arguments[0] = a;
@@ -236,6 +254,8 @@ static int compare_pair(const struct binding *binding, enum expr_function functi
 
 static int bind_between(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     if (binding->count != 3) {
         return binding_mismatch(binding);
     }
@@ -257,6 +277,7 @@ static int bind_between(struct binding *binding, const struct expr **out)
  */
 static const struct expr *list_item(const struct binding *binding, const struct expr *item)
 {
+    ASSERT(binding->call != NULL);
     const struct type *type = &binding->arguments[0]->type;
     if (type_is_integer(type) && item->type.kind == TYPE_DECIMAL) {
         return make_cast(binding, item, type);
@@ -266,6 +287,8 @@ static const struct expr *list_item(const struct binding *binding, const struct 
 
 static int bind_in(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     const struct expr *tests[EXPR_ARGUMENTS_MAX];
     if (binding->count < 2) {
         return binding_mismatch(binding);
@@ -288,6 +311,8 @@ static int bind_in(struct binding *binding, const struct expr **out)
 
 static int unify_results(struct binding *binding, struct type *out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     /* Results stand at the odd places, the else at the last one. */
     struct binding results = *binding;
     results.count = 0;
@@ -306,6 +331,8 @@ static int unify_results(struct binding *binding, struct type *out)
 
 static int bind_case(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     if (binding->count < 2) {
         return binding_mismatch(binding);
     }
@@ -336,6 +363,8 @@ static int bind_case(struct binding *binding, const struct expr **out)
 /* IF is CASE whose type is nullable when the condition is. */
 static int bind_if(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     if (binding->count != 3) {
         return binding_mismatch(binding);
     }
@@ -355,6 +384,8 @@ static int bind_if(struct binding *binding, const struct expr **out)
 
 static int bind_coalesce(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     struct type type;
     if (binding->count == 0) {
         return binding_mismatch(binding);
@@ -374,6 +405,8 @@ static int bind_coalesce(struct binding *binding, const struct expr **out)
 /* NULLIF(a, b) is NULL where a = b, else a. */
 static int bind_nullif(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     if (binding->count != 2) {
         return binding_mismatch(binding);
     }
@@ -393,6 +426,8 @@ static int bind_nullif(struct binding *binding, const struct expr **out)
 
 static int bind_extreme(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     struct type type;
     if (binding->count == 0) {
         return binding_mismatch(binding);

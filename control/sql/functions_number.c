@@ -9,6 +9,8 @@
 static struct type decimal_result(enum expr_function function, const struct type *a,
                                   const struct type *b)
 {
+    ASSERT(a->kind <= TYPE_ROW);
+    ASSERT(b->kind <= TYPE_ROW);
     const int32_t p1 = a->precision;
     const int32_t s1 = a->scale;
     const int32_t p2 = b->precision;
@@ -33,6 +35,7 @@ static struct type decimal_result(enum expr_function function, const struct type
 
 static void cast_both(struct binding *binding, const struct type *to)
 {
+    ASSERT(binding->call != NULL);
     for (uint32_t i = 0; i < 2; i++) {
         binding->arguments[i] = make_cast(binding, binding->arguments[i], to);
     }
@@ -40,6 +43,8 @@ static void cast_both(struct binding *binding, const struct type *to)
 
 static int bind_numbers(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     const enum expr_function function = binding->entry->function;
     const bool nullable = binding_nullable(binding);
     const struct type a = binding->arguments[0]->type;
@@ -66,12 +71,15 @@ static int bind_numbers(struct binding *binding, const struct expr **out)
 
 static bool is_interval(const struct type *type)
 {
+    ASSERT(type->kind <= TYPE_ROW);
     return type->kind == TYPE_INTERVAL_DAY_TIME || type->kind == TYPE_INTERVAL_YEAR_MONTH;
 }
 
 /* interval * number and number * interval. */
 static int bind_scaled_interval(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     const uint32_t interval = is_interval(&binding->arguments[0]->type) ? 0 : 1;
     const struct expr *number = binding->arguments[1 - interval];
     struct type type = binding->arguments[interval]->type;
@@ -86,6 +94,8 @@ static int bind_scaled_interval(struct binding *binding, const struct expr **out
 /* time + interval, interval + time, time - interval, interval + interval. */
 static int bind_moved_time(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     const enum expr_function function = binding->entry->function;
     if (function != EXPR_PLUS && function != EXPR_MINUS) {
         return bind_scaled_interval(binding, out);
@@ -108,6 +118,7 @@ static int bind_moved_time(struct binding *binding, const struct expr **out)
 
 static int type_null_argument(struct binding *binding)
 {
+    ASSERT(binding->call != NULL);
     for (uint32_t i = 0; i < 2; i++) {
         if (binding->arguments[i]->type.kind == TYPE_NULL) {
             const struct type *other = &binding->arguments[1 - i]->type;
@@ -120,6 +131,7 @@ static int type_null_argument(struct binding *binding)
 
 static int bind_arithmetic(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
     if (binding->count != 2) {
         return binding_mismatch(binding);
     }
@@ -136,6 +148,7 @@ static int bind_arithmetic(struct binding *binding, const struct expr **out)
 
 static int bind_negate(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
     if (binding->count != 1 || (!type_is_number(&binding->arguments[0]->type) &&
                                 !is_interval(&binding->arguments[0]->type))) {
         return binding_mismatch(binding);
@@ -149,6 +162,8 @@ int function_bind_time_rounding(struct binding *binding, const struct expr **out
 
 static int bind_whole(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     if (binding->count == 2) {
         return function_bind_time_rounding(binding, out);
     }
@@ -164,6 +179,8 @@ static int bind_whole(struct binding *binding, const struct expr **out)
 /* ROUND and TRUNCATE: a DECIMAL's digits follow a constant second argument. */
 static int bind_round(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     if (binding->count < 1 || binding->count > 2 || !type_is_number(&binding->arguments[0]->type)) {
         return binding_mismatch(binding);
     }
@@ -189,6 +206,7 @@ static int bind_round(struct binding *binding, const struct expr **out)
 
 static int bind_constant(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
     if (binding->count != 0) {
         return binding_mismatch(binding);
     }
@@ -200,6 +218,7 @@ static int bind_constant(struct binding *binding, const struct expr **out)
 
 static int bind_plus_sign(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
     if (binding->count != 1 || !type_is_number(&binding->arguments[0]->type)) {
         return binding_mismatch(binding);
     }

@@ -6,6 +6,7 @@
 
 static int need_text(struct binding *binding)
 {
+    ASSERT(binding->call != NULL);
     const struct type string = type_varchar(TYPE_LENGTH_MAX, true);
     for (uint32_t i = 0; i < binding->count; i++) {
         const struct expr *argument = binding->arguments[i];
@@ -26,6 +27,8 @@ static uint32_t add_lengths(uint32_t a, uint32_t b)
 /* ||: CHAR of the sum when all are CHAR, else VARCHAR. */
 static int bind_concat_operator(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     const int result = need_text(binding);
     if (result != 0 || binding->count < 2) {
         return result != 0 ? result : binding_mismatch(binding);
@@ -47,6 +50,8 @@ static int bind_concat_operator(struct binding *binding, const struct expr **out
 /* TRIM and its one-sided forms; the characters default to a blank. */
 static int bind_trim(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     const struct expr *parts[3];
     const char *side = "BOTH";
     const bool is_trim = strcmp(binding->entry->name, "TRIM") == 0;
@@ -77,6 +82,7 @@ static int bind_trim(struct binding *binding, const struct expr **out)
 /* UPPER, LOWER, INITCAP keep the type, CHAR too. */
 static int bind_case_mapping(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
     const int result = need_text(binding);
     if (result != 0 || binding->count != 1) {
         return result != 0 ? result : binding_mismatch(binding);
@@ -87,6 +93,8 @@ static int bind_case_mapping(struct binding *binding, const struct expr **out)
 
 static int bind_overlay(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     if (binding->count < 3 || binding->count > 4 ||
         !type_is_characters(&binding->arguments[0]->type) ||
         !type_is_characters(&binding->arguments[1]->type)) {
@@ -108,6 +116,7 @@ static int bind_overlay(struct binding *binding, const struct expr **out)
 /* INSTR(text, find) is LOCATE with its arguments turned. */
 static int bind_instr(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
     const int result = need_text(binding);
     if (result != 0 || binding->count != 2) {
         return result != 0 ? result : binding_mismatch(binding);
@@ -121,6 +130,8 @@ static int bind_instr(struct binding *binding, const struct expr **out)
 /* SPLIT_INDEX(text, separator, index): a number as separator is a character's code. */
 static int bind_split_index(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     if (binding->count != 3 || !type_is_integer(&binding->arguments[2]->type) ||
         !type_is_characters(&binding->arguments[0]->type)) {
         return binding_mismatch(binding);
@@ -143,6 +154,8 @@ static int bind_split_index(struct binding *binding, const struct expr **out)
 /* Digests are CHAR of their hexadecimal length. */
 static int bind_digest(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     static const struct {
         enum expr_function function;
         int64_t bits;
@@ -171,6 +184,8 @@ static int bind_digest(struct binding *binding, const struct expr **out)
 /* HEX of a number shows 64 bits, of text its bytes. */
 static int bind_hex(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     if (binding->count != 1) {
         return binding_mismatch(binding);
     }

@@ -26,6 +26,7 @@ static const struct unit units[] = {
 /* Reads a unit; SQL_TSI_DAY and FRAC_SECOND are TIMESTAMPADD's other spellings. */
 static const struct unit *find_unit(const struct binding *binding, uint32_t index)
 {
+    ASSERT(binding->call != NULL);
     char symbol[32];
     if (!binding_symbol(binding, index, symbol)) {
         return NULL;
@@ -41,11 +42,14 @@ static const struct unit *find_unit(const struct binding *binding, uint32_t inde
 
 static bool is_interval(const struct type *type)
 {
+    ASSERT(type->kind <= TYPE_ROW);
     return type->kind == TYPE_INTERVAL_DAY_TIME || type->kind == TYPE_INTERVAL_YEAR_MONTH;
 }
 
 static int bind_extract(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     const struct unit *unit = find_unit(binding, 0);
     if (binding->count != 2 || unit == NULL ||
         (!type_is_time(&binding->arguments[1]->type) &&
@@ -61,6 +65,7 @@ static int bind_extract(struct binding *binding, const struct expr **out)
 /* YEAR(x) and the like: the name is the unit, or stands for one. */
 static int bind_part(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
     static const char *const names[][2] = {
         {"DAYOFYEAR", "DOY"}, {"DAYOFMONTH", "DAY"}, {"DAYOFWEEK", "DOW"}};
     const char *unit = binding->entry->name;
@@ -78,6 +83,7 @@ static int bind_part(struct binding *binding, const struct expr **out)
 
 int function_bind_time_rounding(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
     const struct unit *unit = find_unit(binding, 1);
     if (unit == NULL || !type_is_time(&binding->arguments[0]->type)) {
         return binding_mismatch(binding);
@@ -89,6 +95,8 @@ int function_bind_time_rounding(struct binding *binding, const struct expr **out
 
 static int bind_timestamp_add(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     const struct unit *unit = find_unit(binding, 0);
     if (binding->count != 3 || unit == NULL || !type_is_integer(&binding->arguments[1]->type) ||
         !type_is_time(&binding->arguments[2]->type)) {
@@ -118,6 +126,8 @@ static int bind_timestamp_add(struct binding *binding, const struct expr **out)
 
 static int bind_timestamp_diff(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     const struct unit *unit = find_unit(binding, 0);
     if (binding->count != 3 || unit == NULL || unit->amount == 0 ||
         !type_is_time(&binding->arguments[1]->type) ||
@@ -132,6 +142,8 @@ static int bind_timestamp_diff(struct binding *binding, const struct expr **out)
 
 static int bind_date_format(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     if (binding->count != 2 || !type_is_characters(&binding->arguments[1]->type)) {
         return binding_mismatch(binding);
     }
@@ -147,6 +159,8 @@ static int bind_date_format(struct binding *binding, const struct expr **out)
 
 static int bind_to_timestamp(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     for (uint32_t i = 0; i < binding->count; i++) {
         if (!type_is_characters(&binding->arguments[i]->type)) {
             return binding_mismatch(binding);
@@ -164,6 +178,8 @@ static int bind_to_timestamp(struct binding *binding, const struct expr **out)
 
 static int bind_to_timestamp_ltz(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     if (binding->count < 1 || binding->count > 2) {
         return binding->count == 3 ? binding_fail(binding, -ENOTSUP,
                                                   "TO_TIMESTAMP_LTZ with a zone is not built yet")
@@ -193,6 +209,7 @@ static int bind_to_timestamp_ltz(struct binding *binding, const struct expr **ou
 
 static const struct expr *processing_time(const struct binding *binding)
 {
+    ASSERT(binding->call != NULL);
     return make_call_of(
         binding, EXPR_PROCTIME,
         (struct type){.kind = TYPE_TIMESTAMP_LTZ, .precision = 3, .nullable = false}, NULL, 0);
@@ -201,6 +218,8 @@ static const struct expr *processing_time(const struct binding *binding)
 /* The clock's functions: all of them are the parcel's stamp, cast. */
 static int bind_now(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     static const struct {
         const char *name;
         struct type type;
@@ -224,6 +243,8 @@ static int bind_now(struct binding *binding, const struct expr **out)
 
 static int bind_unix_timestamp(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     for (uint32_t i = 0; i < binding->count; i++) {
         if (!type_is_characters(&binding->arguments[i]->type)) {
             return binding_mismatch(binding);
@@ -239,6 +260,8 @@ static int bind_unix_timestamp(struct binding *binding, const struct expr **out)
 
 static int bind_current_watermark(struct binding *binding, const struct expr **out)
 {
+    ASSERT(binding->call != NULL);
+    ASSERT(out != NULL);
     if (binding->count != 1) {
         return binding_mismatch(binding);
     }

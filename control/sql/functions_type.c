@@ -32,26 +32,31 @@ struct type type_decimal(int32_t precision, int32_t scale, bool nullable)
 
 bool type_is_approximate(const struct type *type)
 {
+    ASSERT(type->kind <= TYPE_ROW);
     return type->kind == TYPE_FLOAT || type->kind == TYPE_DOUBLE;
 }
 
 bool type_is_number(const struct type *type)
 {
+    ASSERT(type->kind <= TYPE_ROW);
     return type_is_integer(type) || type->kind == TYPE_DECIMAL || type_is_approximate(type);
 }
 
 bool type_is_characters(const struct type *type)
 {
+    ASSERT(type->kind <= TYPE_ROW);
     return type->kind == TYPE_CHAR || type->kind == TYPE_VARCHAR;
 }
 
 bool type_is_time(const struct type *type)
 {
+    ASSERT(type->kind <= TYPE_ROW);
     return type->kind >= TYPE_DATE && type->kind <= TYPE_TIMESTAMP_LTZ;
 }
 
 struct type type_as_decimal(const struct type *type)
 {
+    ASSERT(type->kind <= TYPE_ROW);
     static const uint8_t digits[] = {
         [TYPE_TINYINT] = 3, [TYPE_SMALLINT] = 5, [TYPE_INT] = 10, [TYPE_BIGINT] = 19};
     return type_is_integer(type) ? type_decimal(digits[type->kind], 0, type->nullable) : *type;
@@ -59,6 +64,8 @@ struct type type_as_decimal(const struct type *type)
 
 static struct type common_decimal(const struct type *a, const struct type *b)
 {
+    ASSERT(a->kind <= TYPE_ROW);
+    ASSERT(b->kind <= TYPE_ROW);
     const struct type x = type_as_decimal(a);
     const struct type y = type_as_decimal(b);
     const int32_t x_whole = x.precision - x.scale;
@@ -73,6 +80,8 @@ static struct type common_decimal(const struct type *a, const struct type *b)
 
 static struct type common_number(const struct type *a, const struct type *b)
 {
+    ASSERT(a->kind <= TYPE_ROW);
+    ASSERT(b->kind <= TYPE_ROW);
     if (type_is_approximate(a) || type_is_approximate(b)) {
         if (a->kind == TYPE_DECIMAL || b->kind == TYPE_DECIMAL) {
             return type_of_kind(TYPE_DOUBLE, false);
@@ -87,6 +96,8 @@ static struct type common_number(const struct type *a, const struct type *b)
 
 static struct type common_text(const struct type *a, const struct type *b)
 {
+    ASSERT(a->kind <= TYPE_ROW);
+    ASSERT(b->kind <= TYPE_ROW);
     const bool characters = type_is_characters(a);
     struct type out = a->length > b->length ? *a : *b;
     if (a->kind != b->kind || a->length != b->length) {
@@ -97,6 +108,8 @@ static struct type common_text(const struct type *a, const struct type *b)
 
 static bool common_time(const struct type *a, const struct type *b, struct type *out)
 {
+    ASSERT(a->kind <= TYPE_ROW);
+    ASSERT(b->kind <= TYPE_ROW);
     const bool has_time = a->kind == TYPE_TIME || b->kind == TYPE_TIME;
     if (a->kind != b->kind && has_time) {
         return false;
@@ -108,6 +121,9 @@ static bool common_time(const struct type *a, const struct type *b, struct type 
 
 static bool common_of_two(const struct type *a, const struct type *b, struct type *out)
 {
+    ASSERT(a->kind <= TYPE_ROW);
+    ASSERT(b->kind <= TYPE_ROW);
+    ASSERT(out != NULL);
     if (a->kind == TYPE_NULL || b->kind == TYPE_NULL) {
         *out = a->kind == TYPE_NULL ? *b : *a;
         return true;
@@ -148,6 +164,8 @@ int type_common(const struct type *types, uint32_t count, struct type *out)
 
 static bool widens_number(const struct type *from, const struct type *to)
 {
+    ASSERT(from->kind <= TYPE_ROW);
+    ASSERT(to->kind <= TYPE_ROW);
     if (type_is_approximate(to)) {
         return !type_is_approximate(from) || to->kind >= from->kind;
     }
@@ -163,6 +181,8 @@ static bool widens_number(const struct type *from, const struct type *to)
 /* What INSERT converts by itself: LogicalTypeCasts.supportsImplicitCast. */
 static bool widens(const struct type *from, const struct type *to)
 {
+    ASSERT(from->kind <= TYPE_ROW);
+    ASSERT(to->kind <= TYPE_ROW);
     if (from->kind == TYPE_NULL || type_equal(from, to)) {
         return true;
     }
@@ -182,6 +202,8 @@ static bool widens(const struct type *from, const struct type *to)
 /* Tells whether the sink takes the value as it lies: lengths are not enforced there. */
 static bool lies_alike(const struct type *from, const struct type *to)
 {
+    ASSERT(from->kind <= TYPE_ROW);
+    ASSERT(to->kind <= TYPE_ROW);
     if (from->kind == TYPE_DECIMAL || from->kind == TYPE_TIMESTAMP ||
         from->kind == TYPE_TIMESTAMP_LTZ) {
         return from->kind == to->kind && from->precision == to->precision &&
@@ -194,6 +216,8 @@ static bool lies_alike(const struct type *from, const struct type *to)
 int cast_implicit(struct sql_memory *memory, const struct expr *from, const struct type *to,
                   const struct expr **out, struct error *error)
 {
+    ASSERT(memory != NULL);
+    ASSERT(out != NULL);
     ASSERT(from != NULL && to != NULL);
     if (!widens(&from->type, to)) {
         char names[2][TYPE_PRINT_BYTES];

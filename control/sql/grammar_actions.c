@@ -256,6 +256,7 @@ struct ast_query *grammar_union(struct parse *parse, struct ast_query *left,
 
 void grammar_with(struct parse *parse, struct ast_query **query, struct ast_list with)
 {
+    ASSERT(query != NULL);
     ASSERT(parse != NULL);
     ASSERT(with.count != 0);
     if ((*query)->with.count != 0) {

@@ -160,6 +160,7 @@ bool grammar_when(struct parse *parse, struct ast_list *list, const struct ast_l
 static struct ast_expr *when_equals(struct parse *parse, struct ast_expr *operand,
                                     struct ast_expr *when)
 {
+    ASSERT(operand->depth >= 1);
     ASSERT(parse != NULL);
     if (when->kind != AST_ROW) {
         return grammar_call(parse, when->at, "=", (struct ast_expr *[4]){operand, when});
@@ -222,6 +223,7 @@ static size_t put_utf8(char *into, uint32_t point)
 /* Reads four hexadecimal digits. */
 static bool read_point(const char *text, uint32_t *out)
 {
+    ASSERT(out != NULL);
     *out = 0;
     for (int i = 0; i < 4; i++) {
         const int c = (unsigned char)text[i];

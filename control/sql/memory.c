@@ -39,6 +39,7 @@ void sql_memory_destroy(struct sql_memory *memory)
 
 static struct block *add_block(struct sql_memory *memory, size_t bytes)
 {
+    ASSERT(memory != NULL);
     const size_t room = bytes > BLOCK_BYTES_MIN ? bytes : BLOCK_BYTES_MIN;
     struct block *block = calloc(1, sizeof(*block) + room);
     if (block == NULL) {
@@ -68,6 +69,7 @@ void *sql_allocate(struct sql_memory *memory, size_t bytes)
 
 char *sql_copy_text(struct sql_memory *memory, const char *text, size_t bytes)
 {
+    ASSERT(memory != NULL);
     ASSERT(text != NULL || bytes == 0);
     char *copy = sql_allocate(memory, bytes + 1);
     if (bytes != 0) {
@@ -78,6 +80,7 @@ char *sql_copy_text(struct sql_memory *memory, const char *text, size_t bytes)
 
 char *sql_format(struct sql_memory *memory, const char *format, ...)
 {
+    ASSERT(memory != NULL);
     ASSERT(format != NULL);
     va_list arguments;
     va_start(arguments, format);

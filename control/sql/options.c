@@ -150,6 +150,7 @@ static int read_bounded_timestamp(struct options_reading *reading, const struct 
 static int read_offsets(struct options_reading *reading, const struct ast_option *option,
                         struct ast_list *out)
 {
+    ASSERT(out != NULL);
     ASSERT(reading != NULL);
     ASSERT(option != NULL);
     const char *text = option->value.text;
@@ -578,6 +579,8 @@ static int check_kafka(struct options_reading *reading)
 
 int options_apply(struct session *session, struct table *table, const struct ast_list *options)
 {
+    ASSERT(table->columns != NULL || table->column_count == 0);
+    ASSERT(options->count <= options->capacity);
     ASSERT(session != NULL);
     struct options_reading reading = {.session = session, .table = table, .list = options};
     int verdict = check_twice(&reading);

@@ -230,6 +230,7 @@ static int check_keys(struct options_reading *reading)
 static int check_raw(struct options_reading *reading, const struct plan_format_options *format,
                      uint32_t count, const char *what)
 {
+    ASSERT(format != NULL);
     ASSERT(reading != NULL);
     if (format->format != PLAN_FORMAT_RAW || count == 1) {
         return 0;

@@ -16,6 +16,7 @@ int sql_grammar_parse(void *scanner, struct parse *parse);
 
 int parse_fail(struct parse *parse, int code, struct place at, const char *format, ...)
 {
+    ASSERT(parse->memory != NULL);
     ASSERT(code < 0);
     if (parse->failed) {
         return code;
@@ -55,6 +56,7 @@ void grammar_syntax_error(struct parse *parse, struct place at, bool at_end, boo
 int parse_script(struct sql_memory *memory, const char *text, size_t bytes, struct ast_list *out,
                  struct error *error)
 {
+    ASSERT(out != NULL);
     ASSERT(memory != NULL);
     ASSERT(text != NULL || bytes == 0);
     struct parse parse = {.memory = memory, .error = error, .at = {1, 1}};

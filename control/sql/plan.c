@@ -49,6 +49,8 @@ struct row_layout plan_layout(struct session *session, const struct type *types,
 int plan_columns(struct planning *planning, struct plan_node *node, const struct rel *rel,
                  const bool *keep)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
     ASSERT(planning != NULL);
     ASSERT(node != NULL);
     struct session *session = planning->session;
@@ -166,6 +168,8 @@ static void pass_spread(struct planning *planning, const struct plan_node *node)
 
 static void plan_calc(struct planning *planning, struct plan_node *node, const struct rel *rel)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
     ASSERT(planning != NULL);
     ASSERT(node != NULL);
     const struct rel *input = rel->inputs[0];
@@ -194,6 +198,8 @@ static void plan_calc(struct planning *planning, struct plan_node *node, const s
 static struct aggregate_call *keep_calls(struct planning *planning, const struct rel *rel,
                                          uint32_t first, uint32_t *count)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
     ASSERT(planning != NULL);
     const uint32_t *below = planning->column_of[rel->inputs[0]->id];
     const uint32_t *own = planning->column_of[rel->id];
@@ -220,6 +226,8 @@ static struct aggregate_call *keep_calls(struct planning *planning, const struct
 static void name_keyed(struct plan_node *node, const char *operator, const struct plan_node * input,
                        const struct key_columns *key, const char *suffix)
 {
+    ASSERT(input->input_count <= PLAN_INPUTS_MAX);
+    ASSERT(key != NULL);
     ASSERT(node != NULL);
     size_t used = (size_t)snprintf(node->name, sizeof(node->name), "%s[", operator);
     for (uint32_t i = 0; i < key->count && used < sizeof(node->name); i++) {
@@ -244,6 +252,7 @@ static uint32_t *first_columns(struct planning *planning, uint32_t count)
 
 static void plan_group(struct planning *planning, struct plan_node *node, const struct rel *rel)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
     ASSERT(planning != NULL);
     ASSERT(node != NULL);
     const struct rel *input = rel->inputs[0];
@@ -287,6 +296,8 @@ static void print_window(const struct plan_window_spec *window, char into[static
 
 static void plan_window(struct planning *planning, struct plan_node *node, const struct rel *rel)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
     ASSERT(planning != NULL);
     ASSERT(node != NULL);
     const struct rel *input = rel->inputs[0];
@@ -318,6 +329,7 @@ static void plan_window(struct planning *planning, struct plan_node *node, const
 static void plan_window_rows(struct planning *planning, struct plan_node *node,
                              const struct rel *rel)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
     ASSERT(planning != NULL);
     ASSERT(node != NULL);
     char text[128];
@@ -338,6 +350,8 @@ static void plan_window_rows(struct planning *planning, struct plan_node *node,
 
 static void plan_over(struct planning *planning, struct plan_node *node, const struct rel *rel)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
     ASSERT(planning != NULL);
     ASSERT(node != NULL);
     const struct rel *input = rel->inputs[0];
@@ -369,6 +383,8 @@ static void plan_over(struct planning *planning, struct plan_node *node, const s
  * columns, so the input's node decides; group keys and the time attribute always stay. */
 static bool *kept_columns(struct planning *planning, const struct rel *rel)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
     ASSERT(planning != NULL);
     const struct need *need = &planning->needs[rel->id];
     bool *keep = sql_allocate(planning->session->memory, rel->column_count + 1);
@@ -391,6 +407,7 @@ static bool *kept_columns(struct planning *planning, const struct rel *rel)
 
 static int plan_body(struct planning *planning, struct plan_node *node, const struct rel *rel)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
     ASSERT(planning != NULL);
     ASSERT(node != NULL);
     switch (rel->kind) {
@@ -426,6 +443,7 @@ static int plan_body(struct planning *planning, struct plan_node *node, const st
 static enum plan_changelog changelog_of(const struct planning *planning, const struct rel *rel,
                                         const struct plan_node *node)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
     ASSERT(planning != NULL);
     ASSERT(node != NULL);
     if (!rel->updating) {
@@ -444,6 +462,7 @@ static enum plan_changelog changelog_of(const struct planning *planning, const s
 
 static struct plan_node *new_node(struct planning *planning, const struct rel *rel)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
     ASSERT(planning != NULL);
     static const enum plan_operator operators[] = {
         [REL_SCAN] = PLAN_SOURCE, [REL_CALC] = PLAN_CALC,     [REL_UNION] = PLAN_UNION,
@@ -472,6 +491,8 @@ static struct plan_node *new_node(struct planning *planning, const struct rel *r
 static struct plan_node *align_union_input(struct planning *planning, const struct rel *rel,
                                            const bool *keep, uint32_t index)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
     ASSERT(planning != NULL);
     const struct rel *input = rel->inputs[index];
     const uint32_t *map = planning->column_of[input->id];
@@ -520,6 +541,8 @@ static struct plan_node *align_union_input(struct planning *planning, const stru
 
 static int plan_rel(struct planning *planning, const struct rel *rel)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
     ASSERT(planning != NULL);
     const bool *keep = kept_columns(planning, rel);
     uint32_t aligned[PLAN_INPUTS_MAX];
@@ -557,6 +580,7 @@ static int plan_rel(struct planning *planning, const struct rel *rel)
 /* FNV-1a, 64 bits: stable over runs and machines. */
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
+    ASSERT(text != NULL);
     for (; *text != 0; text++) {
         hash = (hash ^ (uint8_t)*text) * UINT64_C(1099511628211);
     }

@@ -17,6 +17,7 @@ static uint32_t column_at(const struct planning *planning, const struct rel *rel
 
 static bool is_key(const struct table *table, uint32_t column)
 {
+    ASSERT(table->columns != NULL || table->column_count == 0);
     for (uint32_t i = 0; i < table->key_column_count; i++) {
         if (table->key_columns[i] == column) {
             return true;
@@ -27,6 +28,9 @@ static bool is_key(const struct table *table, uint32_t column)
 
 static void put_value(struct planning *planning, const struct rel *rel, struct plan_sink *sink)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
+    ASSERT(sink != NULL);
     ASSERT(planning != NULL);
     const struct table *table = rel->table;
     struct plan_sink_field *fields =
@@ -52,6 +56,8 @@ static void put_value(struct planning *planning, const struct rel *rel, struct p
 
 static void put_key(struct planning *planning, const struct rel *rel, struct plan_sink *sink)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
     ASSERT(planning != NULL);
     const struct table *table = rel->table;
     const char *prefix = table->options.key_prefix;
@@ -72,6 +78,8 @@ static void put_key(struct planning *planning, const struct rel *rel, struct pla
 
 static void put_not_null(struct planning *planning, const struct rel *rel, struct plan_sink *sink)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
     ASSERT(planning != NULL);
     const struct table *table = rel->table;
     const struct rel *input = rel->inputs[0];
@@ -90,6 +98,8 @@ static void put_not_null(struct planning *planning, const struct rel *rel, struc
 static void distribute_sink(struct planning *planning, struct plan_node *node,
                             const struct rel *rel)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
     ASSERT(planning != NULL);
     ASSERT(node != NULL);
     const struct table *table = rel->table;
@@ -121,6 +131,7 @@ static void distribute_sink(struct planning *planning, struct plan_node *node,
 
 int plan_sink(struct planning *planning, struct plan_node *node, const struct rel *rel)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
     ASSERT(planning != NULL);
     ASSERT(node != NULL);
     struct session *session = planning->session;

@@ -10,6 +10,7 @@
 static int read_on_error(struct session *session, const struct table *table,
                          struct plan_source *source)
 {
+    ASSERT(table->columns != NULL || table->column_count == 0);
     ASSERT(session != NULL);
     const struct table_setting *error = settings_of_table(session, table->name.text, "on-error");
     const struct table_setting *topic =
@@ -42,6 +43,7 @@ static int read_on_error(struct session *session, const struct table *table,
 static void put_offsets(struct session *session, const struct ast_list *list,
                         const struct plan_partition_offset **out, uint32_t *count)
 {
+    ASSERT(list->count <= list->capacity);
     ASSERT(session != NULL);
     struct plan_partition_offset *offsets =
         sql_allocate(session->memory, (list->count + 1) * sizeof(*offsets));
@@ -55,6 +57,8 @@ static void put_offsets(struct session *session, const struct ast_list *list,
 static void put_options(struct session *session, const struct table_options *options,
                         struct plan_source *source)
 {
+    ASSERT(options != NULL);
+    ASSERT(source != NULL);
     ASSERT(session != NULL);
     source->topics = options->topics;
     source->topic_count = options->topic_count;
@@ -80,6 +84,7 @@ static void put_options(struct session *session, const struct table_options *opt
 static void mark_needed(struct session *session, const struct table *table,
                         struct plan_field *fields, uint32_t pick)
 {
+    ASSERT(table->columns != NULL || table->column_count == 0);
     ASSERT(session != NULL);
     if (pick < table->field_count) {
         fields[pick].needed = true;
@@ -96,6 +101,8 @@ static void mark_needed(struct session *session, const struct table *table,
 static void put_fields(struct session *session, const struct table *table, const uint32_t *map,
                        uint32_t column_count, struct plan_source *source)
 {
+    ASSERT(table->columns != NULL || table->column_count == 0);
+    ASSERT(source != NULL);
     ASSERT(session != NULL);
     struct plan_field *fields =
         sql_allocate(session->memory, (table->field_count + 1) * sizeof(*fields));

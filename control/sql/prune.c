@@ -8,6 +8,7 @@
 static void need_expr(struct session *session, struct need *need, const struct rel *rel,
                       const struct expr *expr)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
     ASSERT(session != NULL);
     uint32_t *uses = sql_allocate(session->memory, (rel->column_count + 1) * sizeof(*uses));
     expr_count_columns(expr, uses, rel->column_count);
@@ -18,6 +19,7 @@ static void need_expr(struct session *session, struct need *need, const struct r
 
 static bool uses_watermark(const struct expr *expr)
 {
+    ASSERT(expr->kind <= EXPR_CALL);
     if (expr->kind != EXPR_CALL) {
         return false;
     }
@@ -34,6 +36,8 @@ static bool uses_watermark(const struct expr *expr)
 
 static void need_time(struct need *need, const struct rel *rel)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
     need->time = true;
     if (rel->time_column >= 0) {
         need->columns[rel->time_column] = true;
@@ -43,6 +47,8 @@ static void need_time(struct need *need, const struct rel *rel)
 /* Tells whether a condition reads more than the upsert key: rows of one key may then differ. */
 static bool splits(const struct rel *calc)
 {
+    ASSERT(calc->columns != NULL || calc->column_count == 0);
+    ASSERT(calc->inputs != NULL || calc->input_count == 0);
     const struct rel *input = calc->inputs[0];
     if (calc->condition == NULL || !input->updating) {
         return false;
@@ -80,6 +86,8 @@ bool prune_splits_updates(const struct rel *rel)
 static void pass_calc(struct session *session, const struct rel *rel, const struct need *own,
                       struct need *below)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
     ASSERT(session != NULL);
     const struct rel *input = rel->inputs[0];
     for (uint32_t i = 0; i < rel->column_count; i++) {
@@ -101,6 +109,9 @@ static void pass_calc(struct session *session, const struct rel *rel, const stru
 static void pass_aggregate(const struct rel *rel, const struct need *own, struct need *below,
                            uint32_t first_call)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
+    ASSERT(below != NULL);
     for (uint32_t i = 0; i < rel->group_count; i++) {
         below->columns[rel->group[i]] = true;
     }
@@ -121,6 +132,9 @@ static void pass_aggregate(const struct rel *rel, const struct need *own, struct
 static void pass_input(struct session *session, const struct rel *rel, const struct need *own,
                        uint32_t index, struct need *below)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
+    ASSERT(below != NULL);
     ASSERT(session != NULL);
     const struct rel *input = rel->inputs[index];
     below->reached = true;
@@ -169,6 +183,8 @@ static void pass_input(struct session *session, const struct rel *rel, const str
 /* An upsert sink whose key is the query's needs no -U; others show or use it. */
 static bool sink_wants_before(const struct rel *sink)
 {
+    ASSERT(sink->columns != NULL || sink->column_count == 0);
+    ASSERT(sink->inputs != NULL || sink->input_count == 0);
     const enum plan_connector connector = sink->table->options.connector;
     if (connector == PLAN_CONNECTOR_UPSERT_KAFKA) {
         return !sink->sink_key_matches;

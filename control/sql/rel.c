@@ -92,6 +92,7 @@ static void define_indices(FILE *into, const char *name, const uint32_t *indices
 
 struct rel *rel_scan(struct session *session, struct table *table)
 {
+    ASSERT(table->columns != NULL || table->column_count == 0);
     ASSERT(session != NULL);
     ASSERT(table->scan_column_count != 0);
     struct rel *rel = new_rel(session, REL_SCAN, 0, table->at);
@@ -121,6 +122,7 @@ struct rel *rel_scan(struct session *session, struct table *table)
  * differently. */
 static bool prints_within(const struct type *type, uint32_t length)
 {
+    ASSERT(type->kind <= TYPE_ROW);
     switch (type->kind) {
     case TYPE_TINYINT:
     case TYPE_SMALLINT:
@@ -157,6 +159,8 @@ static const struct expr *expr_faithful(const struct expr *expr)
 /* A Calc passes its input's properties on through the columns that it passes unchanged. */
 static void derive_calc(struct session *session, struct rel *rel)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
     ASSERT(session != NULL);
     const struct rel *input = rel->inputs[0];
     rel->window = input->window;
@@ -189,6 +193,8 @@ static void derive_calc(struct session *session, struct rel *rel)
  * stay shallow. */
 static bool calc_melts(const struct rel *below, const struct rel_calc_spec *spec)
 {
+    ASSERT(below->columns != NULL || below->column_count == 0);
+    ASSERT(below->inputs != NULL || below->input_count == 0);
     uint32_t uses[UINT8_MAX + 1] = {0};
     if (below->column_count > UINT8_MAX) {
         return false;
@@ -215,6 +221,7 @@ static bool calc_melts(const struct rel *below, const struct rel_calc_spec *spec
 
 static bool calc_is_identity(const struct rel_calc_spec *spec)
 {
+    ASSERT(spec != NULL);
     if (spec->condition != NULL || spec->count != spec->input->column_count) {
         return false;
     }
@@ -230,6 +237,7 @@ static bool calc_is_identity(const struct rel_calc_spec *spec)
 
 static struct rel *calc_plain(struct session *session, const struct rel_calc_spec *spec)
 {
+    ASSERT(spec != NULL);
     ASSERT(session != NULL);
     struct rel *rel = new_rel(session, REL_CALC, 1, spec->at);
     rel->inputs[0] = spec->input;
@@ -257,6 +265,7 @@ static struct rel *calc_plain(struct session *session, const struct rel_calc_spe
 
 struct rel *rel_calc(struct session *session, const struct rel_calc_spec *spec)
 {
+    ASSERT(spec != NULL);
     ASSERT(session != NULL);
     ASSERT(spec->input != NULL);
     if (calc_is_identity(spec)) {
@@ -306,6 +315,8 @@ struct rel *rel_union(struct session *session, struct rel **inputs, uint32_t cou
 
 static void define_calls(FILE *into, const struct rel *rel)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
     ASSERT(into != NULL);
     for (uint32_t i = 0; i < rel->call_count; i++) {
         const struct aggregate_call *call = &rel->calls[i];
@@ -340,6 +351,8 @@ static struct rel *new_aggregate(struct session *session, enum rel_kind kind,
 
 static void put_calls(struct rel *rel, const struct rel_aggregate_spec *spec, uint32_t first)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
     ASSERT(spec != NULL);
     for (uint32_t i = 0; i < spec->call_count; i++) {
         const enum aggregate_function function = spec->calls[i].function;
@@ -355,6 +368,8 @@ static void put_calls(struct rel *rel, const struct rel_aggregate_spec *spec, ui
 
 static void put_group(struct rel *rel)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
+    ASSERT(rel->inputs != NULL || rel->input_count == 0);
     for (uint32_t i = 0; i < rel->group_count; i++) {
         rel->columns[i] = rel->inputs[0]->columns[rel->group[i]];
         rel->columns[i].roles = REL_PLAIN;
@@ -403,6 +418,7 @@ static void define_window(FILE *into, const struct plan_window_spec *window)
 static void put_window_columns(struct rel *rel, const struct plan_window_spec *window,
                                uint32_t first)
 {
+    ASSERT(rel->columns != NULL || rel->column_count == 0);
     ASSERT(window != NULL);
     const struct type bound = {.kind = TYPE_TIMESTAMP, .precision = 3};
     struct type time = bound;
@@ -441,6 +457,7 @@ struct rel *rel_window(struct session *session, const struct rel_aggregate_spec 
 struct rel *rel_window_rows(struct session *session, struct rel *input,
                             const struct plan_window_spec *window, struct place at)
 {
+    ASSERT(input->columns != NULL || input->column_count == 0);
     ASSERT(session != NULL);
     ASSERT(window != NULL);
     struct rel *rel = new_rel(session, REL_WINDOW_ROWS, 1, at);
@@ -489,6 +506,7 @@ struct rel *rel_over(struct session *session, const struct rel_aggregate_spec *s
 struct rel *rel_sink(struct session *session, struct rel *input, struct table *table,
                      uint32_t *columns, bool key_matches, struct place at)
 {
+    ASSERT(input->columns != NULL || input->column_count == 0);
     ASSERT(session != NULL);
     ASSERT(table != NULL);
     struct rel *rel = new_rel(session, REL_SINK, 1, at);

@@ -14,6 +14,8 @@ void type_define(FILE *into, const struct type *type)
 
 static bool value_same(const struct type *type, const struct value *a, const struct value *b)
 {
+    ASSERT(type->kind <= TYPE_ROW);
+    ASSERT(a != NULL);
     if (a->is_null || b->is_null) {
         return a->is_null && b->is_null;
     }
@@ -58,6 +60,7 @@ bool expr_is_same(const struct expr *a, const struct expr *b)
 
 static void literal_define(FILE *into, const struct expr *expr)
 {
+    ASSERT(expr->kind <= EXPR_CALL);
     ASSERT(into != NULL);
     if (expr->literal.is_null) {
         (void)fputs("NULL", into);

@@ -13,6 +13,7 @@
 static const struct field *find_field(const struct field *fields, uint32_t field_count,
                                       const char *name, uint32_t *count)
 {
+    ASSERT(count != NULL);
     const struct field *found = NULL;
     *count = 0;
     for (uint32_t i = 0; i < field_count; i++) {
@@ -47,6 +48,7 @@ static const char *hint(struct session *session, const struct field *fields, uin
 static int not_found(struct session *session, const struct scope *scope,
                      const struct ast_name *name, bool is_qualified)
 {
+    ASSERT(scope != NULL);
     ASSERT(session != NULL);
     const struct relation *relation = &scope->relation;
     if (is_qualified) {
@@ -63,6 +65,8 @@ static int not_found(struct session *session, const struct scope *scope,
 int scope_resolve(struct session *session, const struct scope *scope, const struct ast_expr *name,
                   const struct field **out)
 {
+    ASSERT(name->path_count >= 1);
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     ASSERT(name->path_count >= 1);
     if (scope == NULL) {

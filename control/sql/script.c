@@ -103,6 +103,7 @@ static int check_table_settings(struct session *session)
 
 static int plan_script(struct session *session, const struct sql_input *input, struct plan *out)
 {
+    ASSERT(input != NULL);
     ASSERT(session != NULL);
     ASSERT(out != NULL);
     struct ast_list statements = {0};
@@ -126,6 +127,7 @@ static int plan_script(struct session *session, const struct sql_input *input, s
 
 static void give_notes(const struct session *session, struct sql_notes *out)
 {
+    ASSERT(out != NULL);
     ASSERT(session != NULL);
     struct sql_note *notes =
         sql_allocate(session->memory, (session->notes.count + 1) * sizeof(*notes));

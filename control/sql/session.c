@@ -11,6 +11,7 @@
 
 int sql_fail(struct session *session, int code, struct place at, const char *format, ...)
 {
+    ASSERT(session->memory != NULL);
     ASSERT(code < 0);
     if (session->error == NULL) {
         return code;
@@ -26,6 +27,7 @@ int sql_fail(struct session *session, int code, struct place at, const char *for
 
 void sql_note(struct session *session, struct place at, const char *format, ...)
 {
+    ASSERT(session->memory != NULL);
     ASSERT(format != NULL);
     char text[ERROR_TEXT_BYTES];
     va_list arguments;
@@ -42,6 +44,7 @@ void sql_note(struct session *session, struct place at, const char *format, ...)
 /* Edit distance, whatever the case; texts are short. */
 static uint32_t distance(const char *a, const char *b)
 {
+    ASSERT(a != NULL);
     uint32_t row[NEAREST_BYTES_MAX + 1];
     const size_t width = strlen(b);
     ASSERT(width <= NEAREST_BYTES_MAX);
