@@ -41,6 +41,7 @@ static int fail(struct appliance *appliance, int code)
 
 static int load_config(struct appliance *appliance)
 {
+    ASSERT(appliance != NULL);
     if (config_load(appliance->config_path, &appliance->config, &appliance->error) != 0) {
         return fail(appliance, EXIT_USAGE);
     }
@@ -60,6 +61,7 @@ static void unload_config(struct appliance *appliance)
 
 static int load_script(struct appliance *appliance)
 {
+    ASSERT(appliance != NULL);
     const int status =
         job_file_load(appliance->script_path, &appliance->script, stderr, &appliance->error);
     if (status != 0) {
@@ -76,6 +78,7 @@ static void unload_script(struct appliance *appliance)
 
 static int lay_box(struct appliance *appliance)
 {
+    ASSERT(appliance != NULL);
     const int status =
         box_init(&appliance->box, &appliance->config, appliance->script.plan, &appliance->error);
     return status == 0 ? 0 : fail(appliance, EXIT_USAGE);
@@ -109,6 +112,7 @@ static int check_topic(struct appliance *appliance, const struct plan_node *node
 /* Every topic that is read or written must exist. */
 static int check_topics(struct appliance *appliance)
 {
+    ASSERT(appliance != NULL);
     const struct plan *plan = appliance->script.plan;
     int status = 0;
     for (uint32_t i = 0; i < plan->node_count && status == 0; i++) {
@@ -177,6 +181,7 @@ static int take_control_core(struct appliance *appliance)
 
 static const char *group_of(const struct plan *plan)
 {
+    ASSERT(plan->node_count <= PLAN_NODES_MAX);
     for (uint32_t i = 0; i < plan->node_count; i++) {
         if (plan->nodes[i]->operator== PLAN_SOURCE && plan->nodes[i]->source.group_id != NULL) {
             return plan->nodes[i]->source.group_id;
@@ -187,6 +192,7 @@ static const char *group_of(const struct plan *plan)
 
 static bool needs_group(const struct plan *plan)
 {
+    ASSERT(plan->node_count <= PLAN_NODES_MAX);
     for (uint32_t i = 0; i < plan->node_count; i++) {
         if (plan->nodes[i]->operator== PLAN_SOURCE && plan->nodes[i]->source.startup ==
             PLAN_STARTUP_GROUP_OFFSETS) {
@@ -198,6 +204,7 @@ static bool needs_group(const struct plan *plan)
 
 static int open_metadata(struct appliance *appliance)
 {
+    ASSERT(appliance != NULL);
     const struct appliance_config *config = &appliance->config;
     const struct plan *plan = appliance->script.plan;
     if (config->kafka.control_bootstrap[0] == '\0') {
@@ -230,6 +237,7 @@ static int make_memory(struct appliance *appliance)
 
 static int open_network(struct appliance *appliance)
 {
+    ASSERT(appliance != NULL);
     const int status = network_open(&appliance->config, box_queue_count(&appliance->box),
                                     box_clock(NULL), &appliance->box.network, &appliance->error);
     return status == 0 ? 0 : fail(appliance, EXIT_USAGE);
@@ -257,6 +265,7 @@ static int make_job(struct appliance *appliance)
 
 static int open_positions(struct appliance *appliance)
 {
+    ASSERT(appliance != NULL);
     if (appliance->metadata == NULL || group_of(appliance->script.plan) == NULL) {
         return 0;
     }
@@ -307,6 +316,8 @@ static const struct step steps[] = {
 
 static bool all_ended(const struct box *box)
 {
+    ASSERT(box->lane_count <= PLACEMENT_LANES_MAX);
+    ASSERT(box->config != NULL);
     for (uint32_t i = 0; i < box->lane_count; i++) {
         if (!box->lanes[i].has_ended) {
             return false;
@@ -317,6 +328,7 @@ static bool all_ended(const struct box *box)
 
 static void print_ledger(struct appliance *appliance)
 {
+    ASSERT(appliance != NULL);
     struct box *box = &appliance->box;
     struct ledger *sum = job_lane_ledger(box->job, 0);
     struct ledger *total = NULL;
@@ -352,6 +364,7 @@ static void print_ledger(struct appliance *appliance)
 
 static void begin_drain(struct appliance *appliance)
 {
+    ASSERT(appliance != NULL);
     const struct lane_command drain = {.kind = LANE_COMMAND_DRAIN};
     appliance->is_draining = true;
     appliance->drain_began_ns = box_clock(NULL);
@@ -366,6 +379,8 @@ static void begin_drain(struct appliance *appliance)
  * the job's, one of a connection or topic is the run's. */
 static void take_failure(struct appliance *appliance, struct box_lane *lane)
 {
+    ASSERT(lane->source_count <= BOX_SOURCES_MAX);
+    ASSERT(lane->box != NULL);
     const struct error *reason = lane_failure(lane->lane);
     const bool is_job = job_lane_state(appliance->box.job, lane->number) == JOB_FAILED;
     lane->has_failed = true;
@@ -375,6 +390,7 @@ static void take_failure(struct appliance *appliance, struct box_lane *lane)
 
 static void take_events(struct appliance *appliance)
 {
+    ASSERT(appliance != NULL);
     for (uint32_t i = 0; i < appliance->box.lane_count; i++) {
         struct box_lane *lane = &appliance->box.lanes[i];
         struct lane_event event;
@@ -397,6 +413,7 @@ static void take_events(struct appliance *appliance)
 /* Handles a signal; false when the program must leave now. */
 static bool take_signal(struct appliance *appliance, int number)
 {
+    ASSERT(appliance != NULL);
     if (number == SIGUSR1) {
         print_ledger(appliance);
         return true;
@@ -412,6 +429,7 @@ static bool take_signal(struct appliance *appliance, int number)
 
 static bool drained_too_long(struct appliance *appliance)
 {
+    ASSERT(appliance != NULL);
     const uint64_t limit_ns = appliance->config.run.drain_timeout_ms * UINT64_C(1000000);
     if (!appliance->is_draining || box_clock(NULL) - appliance->drain_began_ns < limit_ns) {
         return false;
@@ -426,6 +444,7 @@ static bool drained_too_long(struct appliance *appliance)
 
 static void control_loop(struct appliance *appliance, const sigset_t *signals)
 {
+    ASSERT(appliance != NULL);
     const struct timespec wait = {.tv_nsec = LOOP_WAIT_NS};
     for (;;) {
         const int number = sigtimedwait(signals, NULL, &wait);
@@ -445,6 +464,7 @@ static void control_loop(struct appliance *appliance, const sigset_t *signals)
 
 static void undo(struct appliance *appliance, size_t from)
 {
+    ASSERT(appliance != NULL);
     for (size_t i = from + 1; i-- > 0;) {
         if (steps[i].fini != NULL) {
             steps[i].fini(appliance);
@@ -454,6 +474,7 @@ static void undo(struct appliance *appliance, size_t from)
 
 static int run_box(struct appliance *appliance, const sigset_t *signals)
 {
+    ASSERT(appliance != NULL);
     for (size_t i = 0; i < COUNT_OF(steps); i++) {
         if (steps[i].init(appliance) != 0) {
             error_print(stderr, &appliance->error);
@@ -505,6 +526,8 @@ int run_command(int argc, char **argv)
 
 static void print_lanes(const struct box *box)
 {
+    ASSERT(box->lane_count <= PLACEMENT_LANES_MAX);
+    ASSERT(box->config != NULL);
     (void)printf("\nlanes\n");
     for (uint32_t i = 0; i < box->lane_count; i++) {
         const struct box_lane *lane = &box->lanes[i];
@@ -515,6 +538,7 @@ static void print_lanes(const struct box *box)
 
 static void print_memory(const struct appliance *appliance)
 {
+    ASSERT(appliance != NULL);
     const struct appliance_config *config = &appliance->config;
     const uint64_t lanes = appliance->box.lane_count;
     const uint64_t state = config->cores.operate.count * config->memory.state_mib;

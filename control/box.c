@@ -26,6 +26,8 @@ uint64_t box_clock(void *context)
 
 static struct box_lane *lane_of_core(struct box *box, uint32_t core)
 {
+    ASSERT(box->lane_count <= PLACEMENT_LANES_MAX);
+    ASSERT(box->config != NULL);
     for (uint32_t i = 0; i < box->lane_count; i++) {
         if (box->lanes[i].core == core) {
             return &box->lanes[i];
@@ -42,6 +44,8 @@ static struct box_lane *lane_of_core(struct box *box, uint32_t core)
 
 static int lay_lanes(struct box *box, struct error *error)
 {
+    ASSERT(box->lane_count <= PLACEMENT_LANES_MAX);
+    ASSERT(box->config != NULL);
     const struct config_cores *const roles[] = {
         &box->config->cores.receive, &box->config->cores.operate, &box->config->cores.transmit};
     for (uint32_t role = 0; role < COUNT_OF(roles); role++) {
@@ -61,18 +65,23 @@ static int lay_lanes(struct box *box, struct error *error)
 
 static bool writes_kafka(const struct plan_node *node)
 {
+    ASSERT(node->input_count <= PLAN_INPUTS_MAX);
     return node->operator== PLAN_SINK &&(node->sink.connector == PLAN_CONNECTOR_KAFKA ||
                                          node->sink.connector == PLAN_CONNECTOR_UPSERT_KAFKA);
 }
 
 static bool has_dead_letters(const struct plan_node *node)
 {
+    ASSERT(node->input_count <= PLAN_INPUTS_MAX);
     return node->operator== PLAN_SOURCE && node->source.on_error == PLAN_ON_ERROR_DEAD_LETTER;
 }
 
 int box_init(struct box *box, const struct appliance_config *config, const struct plan *plan,
              struct error *error)
 {
+    ASSERT(box != NULL);
+    ASSERT(config != NULL);
+    ASSERT(plan != NULL);
     uint32_t sources = 0;
     *box = (struct box){.config = config, .plan = plan};
     box->topics = calloc(plan->node_count, sizeof(*box->topics));
@@ -96,11 +105,14 @@ int box_init(struct box *box, const struct appliance_config *config, const struc
 
 static bool is_networked(const struct box_lane *lane)
 {
+    ASSERT(lane->source_count <= BOX_SOURCES_MAX);
     return lane->receive || lane->transmit;
 }
 
 uint32_t box_queue_count(const struct box *box)
 {
+    ASSERT(box->lane_count <= PLACEMENT_LANES_MAX);
+    ASSERT(box->config != NULL);
     uint32_t count = 0;
     for (uint32_t i = 0; i < box->lane_count; i++) {
         count += is_networked(&box->lanes[i]) ? 1 : 0;
@@ -110,6 +122,7 @@ uint32_t box_queue_count(const struct box *box)
 
 static int make_state(struct box_lane *lane, uint64_t bytes, struct error *error)
 {
+    ASSERT(lane != NULL);
     const struct arena_config config = {
         .memory = mapping_take(lane->mapping, bytes),
         .bytes = bytes,
@@ -133,6 +146,7 @@ static int make_state(struct box_lane *lane, uint64_t bytes, struct error *error
 
 int box_make_memory(struct box *box, struct error *error)
 {
+    ASSERT(box != NULL);
     for (uint32_t i = 0; i < box->lane_count; i++) {
         struct box_lane *lane = &box->lanes[i];
         lane->mapping = mapping_create(box->config->memory.hugepages);
@@ -162,6 +176,7 @@ static void *take_memory(void *context, uint32_t lane, size_t bytes)
 /* Finds which written topic a node has. */
 static uint32_t topic_of(const struct box *box, const struct plan_node *node)
 {
+    ASSERT(box->lane_count <= PLACEMENT_LANES_MAX);
     uint32_t topic = 0;
     for (uint32_t i = 0; i < node->id; i++) {
         const struct plan_node *other = box->plan->nodes[i];
@@ -174,6 +189,8 @@ static uint32_t topic_of(const struct box *box, const struct plan_node *node)
 static int find_source(void *context, const struct plan_node *node, uint32_t number,
                        struct table_source_edge *out, struct error *error)
 {
+    ASSERT(node->input_count <= PLAN_INPUTS_MAX);
+    ASSERT(out != NULL);
     struct box_lane *lane = &((struct box *)context)->lanes[number];
     *out = (struct table_source_edge){0};
     for (uint32_t i = 0; i < lane->source_count; i++) {
@@ -195,6 +212,8 @@ static int find_source(void *context, const struct plan_node *node, uint32_t num
 static int find_sink(void *context, const struct plan_node *node, uint32_t number,
                      struct table_sink_edge *out, struct error *error)
 {
+    ASSERT(node->input_count <= PLAN_INPUTS_MAX);
+    ASSERT(out != NULL);
     struct box_lane *lane = &((struct box *)context)->lanes[number];
     (void)error;
     *out = (struct table_sink_edge){0};
@@ -210,6 +229,7 @@ static int find_sink(void *context, const struct plan_node *node, uint32_t numbe
 
 static void size_parcels(struct job_config *config, uint64_t bytes)
 {
+    ASSERT(config != NULL);
     config->class_count = 4;
     config->classes[0] = (struct parcel_class){
         .bytes = PARCEL_BYTES_DEFAULT, .count = (uint32_t)(bytes / 2 / PARCEL_BYTES_DEFAULT)};
@@ -240,6 +260,8 @@ static uint32_t flush_stack(void *context, uint64_t now_ns)
 /* Hands up what a client has to say; what means that the job cannot go on parks the lane. */
 static void tell(struct box_lane *lane, struct kafka_client *client)
 {
+    ASSERT(lane->source_count <= BOX_SOURCES_MAX);
+    ASSERT(lane->box != NULL);
     struct kafka_event event;
     while (kafka_client_event(client, &event)) {
         news_push(lane->news, &event);
@@ -312,6 +334,7 @@ static uint32_t poll_edges(void *context, uint64_t now_ns)
 
 static int make_lane(struct box_lane *lane, struct error *error)
 {
+    ASSERT(lane != NULL);
     struct lane_config config = {
         .number = lane->number,
         .job = lane->box->job,
@@ -336,6 +359,8 @@ static int make_lane(struct box_lane *lane, struct error *error)
 
 static int keep_ledger(struct box_lane *lane, struct error *error)
 {
+    ASSERT(lane->source_count <= BOX_SOURCES_MAX);
+    ASSERT(lane->box != NULL);
     const struct box *box = lane->box;
     uint32_t sinks[SINK_KAFKA_TOPICS_MAX];
     uint32_t topic = 0;
@@ -357,6 +382,7 @@ static int keep_ledger(struct box_lane *lane, struct error *error)
 
 int box_make_job(struct box *box, struct error *error)
 {
+    ASSERT(box != NULL);
     box->source_environment =
         (struct table_source_environment){.find = find_source, .context = box};
     box->sink_environment = (struct table_sink_environment){.find = find_sink, .context = box};
@@ -412,6 +438,8 @@ static void *run_lane(void *argument)
 
 int box_start(struct box *box, struct error *error)
 {
+    ASSERT(box->lane_count <= PLACEMENT_LANES_MAX);
+    ASSERT(box->config != NULL);
     for (uint32_t i = 0; i < box->lane_count; i++) {
         struct box_lane *lane = &box->lanes[i];
         cpu_set_t cores;
@@ -432,6 +460,8 @@ int box_start(struct box *box, struct error *error)
 
 void box_stop(struct box *box)
 {
+    ASSERT(box->lane_count <= PLACEMENT_LANES_MAX);
+    ASSERT(box->config != NULL);
     const struct lane_command stop = {.kind = LANE_COMMAND_STOP};
     for (uint32_t i = 0; i < box->lane_count; i++) {
         while (box->lanes[i].is_running && !lane_command(box->lanes[i].lane, &stop)) {

@@ -10,6 +10,7 @@
 
 static int read_positions(struct box_source *source, struct metadata *metadata, struct error *error)
 {
+    ASSERT(source != NULL);
     const struct plan_source *plan = &source->node->source;
     struct metadata_offset *offsets =
         calloc(METADATA_PARTITIONS_MAX, sizeof(*offsets)); /* of one topic at a time */
@@ -51,6 +52,7 @@ static int read_positions(struct box_source *source, struct metadata *metadata, 
 static int make_client(struct box_lane *lane, const char *servers, bool read_committed,
                        struct kafka_client **out, struct error *error)
 {
+    ASSERT(lane != NULL);
     struct kafka_config *config = malloc(sizeof(*config));
     const struct kafka_connector connector = {.connect = network_connect, .context = lane->stack};
     if (config == NULL) {
@@ -81,6 +83,8 @@ static int make_client(struct box_lane *lane, const char *servers, bool read_com
 static int make_source(struct box_lane *lane, const struct plan_node *node, uint32_t index,
                        struct metadata *metadata, struct error *error)
 {
+    ASSERT(lane != NULL);
+    ASSERT(node != NULL);
     struct box_source *source = &lane->sources[lane->source_count];
     source->node = node;
     lane->source_count++;
@@ -106,6 +110,7 @@ static int make_source(struct box_lane *lane, const struct plan_node *node, uint
 static int make_sources(struct box_lane *lane, uint32_t index, struct metadata *metadata,
                         struct error *error)
 {
+    ASSERT(lane != NULL);
     const struct plan *plan = lane->box->plan;
     int status = 0;
     for (uint32_t i = 0; i < plan->node_count && status == 0; i++) {
@@ -119,6 +124,7 @@ static int make_sources(struct box_lane *lane, uint32_t index, struct metadata *
 /* All sinks of a job write to one cluster: that of the first, or of the appliance file. */
 static const char *written_servers(const struct plan *plan)
 {
+    ASSERT(plan->node_count <= PLAN_NODES_MAX);
     for (uint32_t i = 0; i < plan->node_count; i++) {
         const struct plan_node *node = plan->nodes[i];
         if (node->operator== PLAN_SINK && node->sink.bootstrap_servers != NULL) {
@@ -135,6 +141,8 @@ static const char *written_servers(const struct plan *plan)
 
 static int check_one_cluster(const struct box *box, struct error *error)
 {
+    ASSERT(box->lane_count <= PLACEMENT_LANES_MAX);
+    ASSERT(box->config != NULL);
     const char *servers = written_servers(box->plan);
     for (uint32_t i = 0; i < box->plan->node_count; i++) {
         const struct plan_node *node = box->plan->nodes[i];
@@ -162,6 +170,7 @@ static int make_sink(struct box_lane *lane, struct error *error)
 
 int box_make_edges(struct box *box, struct metadata *metadata, struct error *error)
 {
+    ASSERT(box != NULL);
     uint32_t receiver = 0;
     uint32_t queue = 0;
     int status = check_one_cluster(box, error);
@@ -187,6 +196,8 @@ int box_make_edges(struct box *box, struct metadata *metadata, struct error *err
 
 static void fini_edges(struct box_lane *lane)
 {
+    ASSERT(lane->source_count <= BOX_SOURCES_MAX);
+    ASSERT(lane->box != NULL);
     for (uint32_t i = 0; i < lane->source_count; i++) {
         source_kafka_destroy(lane->sources[i].source);
         kafka_client_destroy(lane->sources[i].client);
@@ -199,6 +210,8 @@ static void fini_edges(struct box_lane *lane)
 
 void box_fini(struct box *box)
 {
+    ASSERT(box->lane_count <= PLACEMENT_LANES_MAX);
+    ASSERT(box->config != NULL);
     for (uint32_t i = 0; i < box->lane_count; i++) {
         ASSERT(!box->lanes[i].is_running);
         lane_destroy(box->lanes[i].lane);

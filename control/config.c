@@ -110,6 +110,7 @@ struct place {
 static int fail(struct error *error, const struct place *place, const char *found,
                 const char *wanted)
 {
+    ASSERT(place != NULL);
     if (error != NULL) {
         (void)snprintf(error->place, sizeof(error->place), "%s", place->name);
         error->line = place->line;
@@ -127,6 +128,8 @@ static void *field(struct appliance_config *config, const struct config_key *key
 static int parse_number(const char *text, const struct place *place, uint64_t *out,
                         struct error *error)
 {
+    ASSERT(text != NULL);
+    ASSERT(out != NULL);
     char wanted[128];
     char *end = NULL;
     errno = 0;
@@ -144,6 +147,8 @@ static int parse_number(const char *text, const struct place *place, uint64_t *o
 static int parse_scalar(struct appliance_config *config, const char *text,
                         const struct place *place, struct error *error)
 {
+    ASSERT(config != NULL);
+    ASSERT(place != NULL);
     void *into = field(config, place->key);
     uint64_t number = 0;
     switch (place->key->type) {
@@ -178,6 +183,7 @@ static int parse_scalar(struct appliance_config *config, const char *text,
 
 static void list_clear(struct config_list *list)
 {
+    ASSERT(list != NULL);
     for (uint32_t i = 0; i < list->count; i++) {
         free(list->items[i]);
     }
@@ -187,6 +193,8 @@ static void list_clear(struct config_list *list)
 static int add_item(struct appliance_config *config, const char *text, const struct place *place,
                     struct error *error)
 {
+    ASSERT(config != NULL);
+    ASSERT(place != NULL);
     if (place->key->type == KEY_CORES) {
         struct config_cores *cores = field(config, place->key);
         uint64_t number = 0;
@@ -225,6 +233,8 @@ static void place_at(struct place *place, const yaml_node_t *node)
 static int read_list(struct appliance_config *config, yaml_document_t *document,
                      const yaml_node_t *node, struct place *place, struct error *error)
 {
+    ASSERT(config != NULL);
+    ASSERT(node != NULL);
     if (place->key->type == KEY_CORES) {
         ((struct config_cores *)field(config, place->key))->count = 0;
     } else {
@@ -249,6 +259,9 @@ static int read_list(struct appliance_config *config, yaml_document_t *document,
 static int read_value(struct appliance_config *config, yaml_document_t *document,
                       const yaml_node_t *value, struct place *place, struct error *error)
 {
+    ASSERT(config != NULL);
+    ASSERT(value != NULL);
+    ASSERT(place != NULL);
     const bool is_list = place->key->type == KEY_CORES || place->key->type == KEY_LIST;
     place_at(place, value);
     if (value->type == YAML_SEQUENCE_NODE && is_list) {
@@ -299,6 +312,7 @@ static bool is_given_twice(yaml_document_t *document, const yaml_node_t *mapping
 /* Lists the names that could have been meant, for an unknown section (section NULL) or key. */
 static void list_names(const char *section, char *into, size_t bytes)
 {
+    ASSERT(into != NULL);
     size_t used = 0;
     into[0] = '\0';
     for (size_t i = 0; i < COUNT_OF(config_keys); i++) {
@@ -317,6 +331,8 @@ static int read_section(struct appliance_config *config, yaml_document_t *docume
                         const yaml_node_t *node, struct place *place, const char *section,
                         struct error *error)
 {
+    ASSERT(config != NULL);
+    ASSERT(node != NULL);
     char names[384];
     if (node->type != YAML_MAPPING_NODE) {
         (void)fail_at(error, place->name, node);
@@ -349,6 +365,7 @@ static int read_section(struct appliance_config *config, yaml_document_t *docume
 static int read_document(struct appliance_config *config, yaml_document_t *document,
                          const char *name, struct error *error)
 {
+    ASSERT(config != NULL);
     char names[384];
     const yaml_node_t *root = yaml_document_get_root_node(document);
     if (root == NULL) {
@@ -385,6 +402,7 @@ static int read_document(struct appliance_config *config, yaml_document_t *docum
 /* The defaults stand in the table as they would stand in a file. */
 static int set_defaults(struct appliance_config *config, struct error *error)
 {
+    ASSERT(config != NULL);
     for (size_t i = 0; i < COUNT_OF(config_keys); i++) {
         const struct place place = {.name = "defaults", .key = &config_keys[i]};
         const char *initial = config_keys[i].initial;
@@ -403,6 +421,7 @@ static int set_defaults(struct appliance_config *config, struct error *error)
 
 static int parser_error(const yaml_parser_t *parser, const char *name, struct error *error)
 {
+    ASSERT(parser != NULL);
     if (error != NULL) {
         (void)snprintf(error->place, sizeof(error->place), "%s", name);
         error->line = (uint32_t)parser->problem_mark.line + 1;
@@ -437,6 +456,7 @@ static int check_nesting(const char *name, const char *text, size_t bytes, struc
 int config_parse(const char *name, const char *text, size_t bytes, struct appliance_config *out,
                  struct error *error)
 {
+    ASSERT(out != NULL);
     ASSERT(name != NULL);
     ASSERT(text != NULL || bytes == 0);
     yaml_parser_t parser;
@@ -465,6 +485,7 @@ int config_parse(const char *name, const char *text, size_t bytes, struct applia
 
 int config_load(const char *path, struct appliance_config *out, struct error *error)
 {
+    ASSERT(out != NULL);
     ASSERT(path != NULL);
     memset(out, 0, sizeof(*out));
     FILE *file = fopen(path, "re");
@@ -505,6 +526,7 @@ void config_free(struct appliance_config *config)
 static int check_role(const struct config_cores *cores, const char *role, uint32_t core_count,
                       struct error *error)
 {
+    ASSERT(cores->count <= CONFIG_CORES_MAX);
     if (cores->count == 0) {
         return error_set(error, -EINVAL, "cores.%s: want at least one core", role);
     }
@@ -527,6 +549,7 @@ static int check_role(const struct config_cores *cores, const char *role, uint32
 
 int config_check(const struct appliance_config *config, uint32_t core_count, struct error *error)
 {
+    ASSERT(config != NULL);
     ASSERT(core_count > 0);
     int status = check_role(&config->cores.receive, "receive", core_count, error);
     if (status == 0) {

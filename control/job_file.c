@@ -31,6 +31,7 @@ static int read_file(const char *path, char **text, size_t *bytes, struct error 
 
 int job_file_load(const char *path, struct job_file *out, FILE *messages, struct error *error)
 {
+    ASSERT(out != NULL);
     ASSERT(path != NULL);
     size_t bytes = 0;
     *out = (struct job_file){0};
@@ -52,6 +53,7 @@ int job_file_load(const char *path, struct job_file *out, FILE *messages, struct
 
 void job_file_unload(struct job_file *script)
 {
+    ASSERT(script != NULL);
     plan_destroy(script->plan);
     free(script->text);
     *script = (struct job_file){0};

@@ -45,6 +45,7 @@ void mapping_destroy(struct mapping *mapping)
 
 static struct chunk *add_chunk(struct mapping *mapping, size_t wanted)
 {
+    ASSERT(mapping != NULL);
     const size_t unit = mapping->hugepages ? HUGE_BYTES : PAGE_BYTES;
     const size_t least = wanted > CHUNK_BYTES ? wanted : CHUNK_BYTES;
     const size_t bytes = (least + unit - 1) / unit * unit;

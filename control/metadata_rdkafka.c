@@ -29,6 +29,7 @@ static bool set(rd_kafka_conf_t *conf, const char *key, const char *value, struc
 int metadata_open(const char *bootstrap, const char *client_id, const char *group,
                   struct metadata **out, struct error *error)
 {
+    ASSERT(out != NULL);
     ASSERT(bootstrap != NULL && client_id != NULL);
     char reason[REASON_BYTES] = "";
     struct metadata *metadata = calloc(1, sizeof(*metadata));
@@ -71,6 +72,7 @@ void metadata_close(struct metadata *metadata)
 static int read_topic(const struct rd_kafka_metadata *answer, const char *topic,
                       uint32_t *partition_count, struct error *error)
 {
+    ASSERT(answer != NULL);
     ASSERT(answer->topic_cnt == 1);
     const struct rd_kafka_metadata_topic *found = &answer->topics[0];
     if (found->err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ||

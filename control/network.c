@@ -86,6 +86,7 @@ static int check_gateway(const struct appliance_config *config, const struct nic
 static int parse_box_address(const struct appliance_config *config, struct nic_config *nic,
                              struct error *error)
 {
+    ASSERT(config != NULL);
     char host[32];
     unsigned prefix = 0;
     char rest = 0;
@@ -108,6 +109,7 @@ static int parse_box_address(const struct appliance_config *config, struct nic_c
 static int nic_settings(const struct appliance_config *config, uint32_t queue_count,
                         struct nic_config *nic, struct error *error)
 {
+    ASSERT(config != NULL);
     nic_config_defaults(nic);
     const int status = parse_box_address(config, nic, error);
     if (status != 0) {
@@ -183,6 +185,8 @@ static int check_interface(const char *device, struct error *error)
 static int open_eal(struct network *network, const struct appliance_config *config,
                     struct error *error)
 {
+    ASSERT(network != NULL);
+    ASSERT(config != NULL);
     const bool pci = is_pci(config->nic.device);
     char prefix[32];
     (void)snprintf(prefix, sizeof(prefix), "penstock-%d", (int)getpid());
@@ -216,6 +220,7 @@ static int open_hand_off(struct network *network, const struct nic_config *nic, 
 static int open_stacks(struct network *network, const struct nic_config *nic, uint64_t now_ns,
                        struct error *error)
 {
+    ASSERT(nic != NULL);
     for (uint32_t i = 0; i < nic->queue_count; i++) {
         struct stack_options options = {
             .config = nic,
@@ -242,6 +247,8 @@ static int open_stacks(struct network *network, const struct nic_config *nic, ui
 int network_open(const struct appliance_config *config, uint32_t queue_count, uint64_t now_ns,
                  struct network **out, struct error *error)
 {
+    ASSERT(config != NULL);
+    ASSERT(out != NULL);
     ASSERT(queue_count > 0 && queue_count <= NETWORK_QUEUES_MAX);
     struct nic_config nic;
     struct network *network = calloc(1, sizeof(*network));
@@ -381,6 +388,7 @@ static int check_dialled(const char *item, uint32_t ip4, const struct nic_config
 
 static int add_map_row(const char *item, struct kafka_config *out, struct error *error)
 {
+    ASSERT(out != NULL);
     const char *equals = strchr(item, '=');
     struct kafka_address dialled;
     struct kafka_address_map *row = &out->address_map[out->address_map_count];
@@ -398,6 +406,7 @@ static int add_map_row(const char *item, struct kafka_config *out, struct error 
 
 static bool is_mapped(const struct kafka_config *config, const struct kafka_address *address)
 {
+    ASSERT(address != NULL);
     uint32_t ip4 = 0;
     if (nic_ip4_parse(address->host, &ip4) == 0) {
         return true;
@@ -466,6 +475,8 @@ static int add_servers(const char *servers, struct kafka_config *out, struct err
 
 static void set_sizes(const struct appliance_config *config, struct kafka_config *out)
 {
+    ASSERT(config != NULL);
+    ASSERT(out != NULL);
     (void)snprintf(out->client_id, sizeof(out->client_id), "%s", config->kafka.client_id);
     out->stream_receive_bytes = (uint32_t)(config->nic.connection_receive_kib << 10);
     out->fetch_bytes_max = (uint32_t)(config->kafka.fetch_max_kib << 10);
@@ -480,6 +491,7 @@ static void set_sizes(const struct appliance_config *config, struct kafka_config
 static int fill_kafka_config(const struct appliance_config *config, const char *servers,
                              struct kafka_config *out, struct error *error)
 {
+    ASSERT(config != NULL);
     kafka_config_init(out);
     set_sizes(config, out);
     int status = 0;

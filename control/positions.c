@@ -35,6 +35,8 @@ struct positions {
 int positions_create(struct box *box, struct metadata *metadata, struct positions **out,
                      struct error *error)
 {
+    ASSERT(box != NULL);
+    ASSERT(out != NULL);
     ASSERT(metadata != NULL);
     struct positions *positions = calloc(1, sizeof(*positions));
     uint32_t slots = 0;
@@ -82,6 +84,8 @@ static void answer(void *context, int64_t value)
 
 static void commit(struct positions *positions, const struct slot *slot, bool wait)
 {
+    ASSERT(positions->slots != NULL || positions->slot_count == 0);
+    ASSERT(slot != NULL);
     struct error error = {0};
     for (uint32_t i = 0; i < slot->count; i++) {
         const struct source_kafka_progress *progress = &slot->progress[i];
@@ -98,6 +102,7 @@ static void commit(struct positions *positions, const struct slot *slot, bool wa
 
 void positions_poll(struct positions *positions, uint64_t now_ns)
 {
+    ASSERT(positions->slots != NULL || positions->slot_count == 0);
     const bool ask = now_ns - positions->asked_ns >= positions->interval_ns;
     for (uint32_t i = 0; i < positions->slot_count; i++) {
         struct slot *slot = &positions->slots[i];
@@ -119,6 +124,7 @@ void positions_poll(struct positions *positions, uint64_t now_ns)
 
 void positions_commit_final(struct positions *positions)
 {
+    ASSERT(positions->slots != NULL || positions->slot_count == 0);
     for (uint32_t i = 0; i < positions->slot_count; i++) {
         answer(&positions->slots[i], 0);
         commit(positions, &positions->slots[i], true);

@@ -67,6 +67,7 @@ static void *allocate(void *context, uint32_t lane, size_t bytes)
 
 static int read_script(struct replay *replay, struct error *error)
 {
+    ASSERT(replay->block_count <= BLOCKS_MAX);
     FILE *file = fopen(replay->options.script, "rb");
     if (file == NULL) {
         return error_set(error, -errno, "cannot read %s: %s", replay->options.script,
@@ -100,6 +101,7 @@ static int read_script(struct replay *replay, struct error *error)
 /* Numbers the topics that are written; two sinks of one topic share its file. */
 static uint32_t add_topic(struct replay *replay, const char *name, bool envelopes)
 {
+    ASSERT(replay->block_count <= BLOCKS_MAX);
     for (uint32_t i = 0; i < replay->topic_count; i++) {
         if (strcmp(replay->topics[i].name, name) == 0) {
             replay->topics[i].envelopes = replay->topics[i].envelopes || envelopes;
@@ -121,12 +123,14 @@ static bool needs_envelopes(const struct plan_sink *sink)
 
 static bool writes_topic(const struct plan_node *node)
 {
+    ASSERT(node->input_count <= PLAN_INPUTS_MAX);
     return node->operator== PLAN_SINK &&(node->sink.connector == PLAN_CONNECTOR_KAFKA ||
                                          node->sink.connector == PLAN_CONNECTOR_UPSERT_KAFKA);
 }
 
 static int open_sinks(struct replay *replay, struct error *error)
 {
+    ASSERT(replay != NULL);
     for (uint32_t i = 0; i < replay->plan->node_count; i++) {
         const struct plan_node *node = replay->plan->nodes[i];
         if (writes_topic(node)) {
@@ -147,6 +151,7 @@ static int open_sinks(struct replay *replay, struct error *error)
 
 static int open_sources(struct replay *replay, struct error *error)
 {
+    ASSERT(replay != NULL);
     int code = 0;
     for (uint32_t i = 0; code == 0 && i < replay->plan->node_count; i++) {
         const struct plan_node *node = replay->plan->nodes[i];
@@ -166,6 +171,8 @@ static int open_sources(struct replay *replay, struct error *error)
 static int find_source(void *context, const struct plan_node *node, uint32_t lane,
                        struct table_source_edge *out, struct error *error)
 {
+    ASSERT(node->input_count <= PLAN_INPUTS_MAX);
+    ASSERT(out != NULL);
     struct replay *replay = context;
     *out = (struct table_source_edge){.records = replay->sources[node->id]};
     if (node->source.on_error == PLAN_ON_ERROR_DEAD_LETTER) {
@@ -178,6 +185,8 @@ static int find_source(void *context, const struct plan_node *node, uint32_t lan
 static int find_sink(void *context, const struct plan_node *node, uint32_t lane,
                      struct table_sink_edge *out, struct error *error)
 {
+    ASSERT(node->input_count <= PLAN_INPUTS_MAX);
+    ASSERT(out != NULL);
     struct replay *replay = context;
     *out = (struct table_sink_edge){.records = replay->lines};
     if (writes_topic(node)) {
@@ -191,6 +200,7 @@ static int find_sink(void *context, const struct plan_node *node, uint32_t lane,
 
 static int create_state(struct replay *replay, uint32_t lane, struct error *error)
 {
+    ASSERT(replay != NULL);
     const size_t bytes = (size_t)replay->options.state_mib << 20;
     const struct arena_config config = {
         .memory = allocate(replay, lane, bytes),
@@ -207,6 +217,7 @@ static int create_state(struct replay *replay, uint32_t lane, struct error *erro
 
 static int create_job(struct replay *replay, struct error *error)
 {
+    ASSERT(replay != NULL);
     struct job_config config = {
         .plan = replay->plan,
         .lane_count = replay->options.lanes,
@@ -246,6 +257,7 @@ static int create_job(struct replay *replay, struct error *error)
 /* The files are read whole before the first record: all partitions are known. */
 static void assign_partitions(struct replay *replay)
 {
+    ASSERT(replay->block_count <= BLOCKS_MAX);
     for (uint32_t i = 0; i < replay->plan->node_count; i++) {
         const struct plan_node *node = replay->plan->nodes[i];
         for (uint32_t t = 0; node->operator== PLAN_SOURCE && t<node->source.topic_count; t++) {
@@ -259,6 +271,8 @@ static void assign_partitions(struct replay *replay)
 
 static int fail_run(struct replay *replay, const struct error *reason)
 {
+    ASSERT(replay->block_count <= BLOCKS_MAX);
+    ASSERT(reason != NULL);
     fprintf(stderr, "%s: the job failed at %s: %s\n", replay->options.script, reason->place,
             reason->text);
     return REPLAY_FAILED;
@@ -267,6 +281,8 @@ static int fail_run(struct replay *replay, const struct error *reason)
 /* Polls every lane once; ended is set when all are over. */
 static int turn(struct replay *replay, uint64_t now_ns, uint32_t *work, bool *ended)
 {
+    ASSERT(replay->block_count <= BLOCKS_MAX);
+    ASSERT(ended != NULL);
     *ended = true;
     for (uint32_t i = 0; i < replay->options.lanes; i++) {
         *work += job_lane_poll(replay->job, i, now_ns);
@@ -283,6 +299,7 @@ static int turn(struct replay *replay, uint64_t now_ns, uint32_t *work, bool *en
 
 static int run(struct replay *replay)
 {
+    ASSERT(replay->block_count <= BLOCKS_MAX);
     assign_partitions(replay);
     uint32_t quiet_turns = 0;
     bool ended = false;
@@ -304,6 +321,7 @@ static int run(struct replay *replay)
 
 static void print_counts(struct replay *replay)
 {
+    ASSERT(replay->block_count <= BLOCKS_MAX);
     uint64_t in = 0;
     uint64_t out = 0;
     uint64_t late = 0;
@@ -325,6 +343,7 @@ static void print_counts(struct replay *replay)
 
 static int refuse(const struct replay *replay, const struct error *error)
 {
+    ASSERT(replay->block_count <= BLOCKS_MAX);
     fprintf(stderr, "%s:%u:%u: %s\n", replay->options.script, error->line, error->column,
             error->text);
     return REPLAY_REFUSED;
@@ -340,6 +359,7 @@ static int complain(const struct error *error)
 /* Everything from the script to the running job. */
 static int prepare(struct replay *replay)
 {
+    ASSERT(replay->block_count <= BLOCKS_MAX);
     struct error error = {0};
     if (read_script(replay, &error) != 0) {
         return complain(&error);
@@ -369,6 +389,7 @@ static int prepare(struct replay *replay)
 /* Closes everything; a write error that shows only now still counts. */
 static int finish(struct replay *replay, int code)
 {
+    ASSERT(replay->block_count <= BLOCKS_MAX);
     struct error error = {0};
     job_destroy(replay->job);
     for (uint32_t i = 0; i < REPLAY_LANES_MAX; i++) {

@@ -21,6 +21,7 @@ static const char usage[] =
 static bool read_number(const char *name, const char *text, uint32_t min, uint32_t max,
                         uint32_t *out)
 {
+    ASSERT(out != NULL);
     char *end = NULL;
     const unsigned long value = text == NULL ? 0 : strtoul(text, &end, 10);
     if (text == NULL || end == text || *end != 0 || value < min || value > max) {
@@ -34,6 +35,7 @@ static bool read_number(const char *name, const char *text, uint32_t min, uint32
 
 static bool read_text(const char *name, const char *text, const char **out)
 {
+    ASSERT(out != NULL);
     if (text == NULL) {
         fprintf(stderr, "penstock replay: %s wants a folder\n", name);
         return false;
@@ -45,6 +47,7 @@ static bool read_text(const char *name, const char *text, const char **out)
 /* Reads one option and its value; used says how many arguments that were. */
 static bool read_option(const char *name, const char *value, struct replay_options *out, int *used)
 {
+    ASSERT(used != NULL);
     *used = 2;
     if (strcmp(name, "--in") == 0) {
         return read_text(name, value, &out->input);
@@ -80,6 +83,7 @@ static bool read_option(const char *name, const char *value, struct replay_optio
 
 bool replay_options_read(int argc, char **argv, struct replay_options *out)
 {
+    ASSERT(out != NULL);
     ASSERT(argc >= 1);
     *out = (struct replay_options){
         .parcel_rows = PARCEL_ROWS_MAX,
