@@ -18,6 +18,7 @@ static struct record_header text_header(const char *name, const char *value)
 void dead_letter_fill(struct dead_letter *letter, const struct record *record, const char *topic,
                       uint32_t partition, const char *reason)
 {
+    ASSERT(letter != NULL);
     ASSERT(topic != NULL && reason != NULL);
     const uint32_t own = record->header_count < DEAD_LETTER_HEADERS_MAX ? record->header_count
                                                                         : DEAD_LETTER_HEADERS_MAX;

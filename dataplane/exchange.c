@@ -9,6 +9,7 @@
 uint32_t exchange_shard(const struct row_layout *layout, const struct row *row,
                         const struct key_columns *key, uint8_t *scratch)
 {
+    ASSERT_SLOW(layout->column_count <= ROW_COLUMNS_MAX);
     const uint32_t bytes = key_encode(layout, row, key, scratch, KEY_BYTES_MAX);
     if (bytes == UINT32_MAX) {
         return 0;
@@ -20,6 +21,7 @@ uint32_t exchange_shard(const struct row_layout *layout, const struct row *row,
 /* Queues an item: into the ring when nothing waits before it, else behind what waits. */
 static void link_push(struct exchange_link *link, struct item item)
 {
+    ASSERT_SLOW(link != NULL);
     if (link->ring != NULL && queue_is_empty(link->queue) && ring_push(link->ring, item)) {
         return;
     }
@@ -28,6 +30,7 @@ static void link_push(struct exchange_link *link, struct item item)
 
 static void link_close_parcel(struct exchange_link *link)
 {
+    ASSERT_SLOW(link != NULL);
     if (link->filling != NULL) {
         struct parcel *parcel = link->filling;
         link->filling = NULL;
@@ -38,6 +41,7 @@ static void link_close_parcel(struct exchange_link *link)
 
 static void copy_stamps(struct parcel *into, const struct parcel *from)
 {
+    ASSERT_SLOW(from->row_count <= PARCEL_ROWS_MAX);
     into->processing_ms = from->processing_ms;
     into->decoded_ns = from->decoded_ns;
     into->routed_ns = from->routed_ns;
@@ -47,6 +51,9 @@ static void copy_stamps(struct parcel *into, const struct parcel *from)
 static bool link_reserve(struct exchange *exchange, struct exchange_link *link,
                          const struct parcel *from, uint32_t bytes)
 {
+    ASSERT_SLOW(exchange->links != NULL);
+    ASSERT_SLOW(exchange->link_count > 0);
+    ASSERT_SLOW(link != NULL);
     struct parcel *filling = link->filling;
     if (filling != NULL && (filling->row_count >= exchange->parcel_rows_max ||
                             filling->bytes_max - filling->bytes_used < bytes ||
@@ -65,6 +72,8 @@ static bool link_reserve(struct exchange *exchange, struct exchange_link *link,
 
 static bool send_by_hash(struct exchange *exchange, const struct parcel *parcel)
 {
+    ASSERT_SLOW(exchange->links != NULL);
+    ASSERT_SLOW(exchange->link_count > 0);
     const struct row *row = parcel_first(parcel);
     for (uint32_t i = 0; i < parcel->row_count; i++) {
         const uint32_t shard =
@@ -86,6 +95,7 @@ static bool send_by_hash(struct exchange *exchange, const struct parcel *parcel)
 
 static bool send_whole(struct exchange *exchange, struct parcel *parcel, bool give)
 {
+    ASSERT_SLOW(exchange->links != NULL);
     ASSERT(exchange->link_count == 1);
     if (give) {
         ASSERT(parcel->holders == 1);
@@ -107,6 +117,7 @@ static bool send_whole(struct exchange *exchange, struct parcel *parcel, bool gi
 
 bool exchange_send(struct exchange *exchange, struct parcel *parcel, bool give)
 {
+    ASSERT_SLOW(exchange->links != NULL);
     ASSERT(parcel->row_count > 0);
     ASSERT(!give || exchange->kind == EXCHANGE_LANE);
     switch (exchange->kind) {
@@ -135,6 +146,8 @@ static uint32_t drain_backlog(struct exchange_link *link)
 
 uint32_t exchange_flush(struct exchange *exchange)
 {
+    ASSERT_SLOW(exchange->links != NULL);
+    ASSERT_SLOW(exchange->link_count > 0);
     uint32_t count = 0;
     for (uint32_t i = 0; i < exchange->link_count; i++) {
         count += drain_backlog(&exchange->links[i]);
@@ -145,6 +158,7 @@ uint32_t exchange_flush(struct exchange *exchange)
 
 void exchange_control(struct exchange *exchange, struct item item)
 {
+    ASSERT_SLOW(exchange->links != NULL);
     ASSERT(item_kind(item) != PARCEL_ROWS);
     for (uint32_t i = 0; i < exchange->link_count; i++) {
         link_close_parcel(&exchange->links[i]);
@@ -154,6 +168,8 @@ void exchange_control(struct exchange *exchange, struct item item)
 
 uint32_t exchange_backlog_rows(const struct exchange *exchange)
 {
+    ASSERT_SLOW(exchange->links != NULL);
+    ASSERT_SLOW(exchange->link_count > 0);
     uint32_t rows = 0;
     for (uint32_t i = 0; i < exchange->link_count; i++) {
         rows += exchange->links[i].ring != NULL ? exchange->links[i].queue->row_count : 0;
@@ -164,6 +180,8 @@ uint32_t exchange_backlog_rows(const struct exchange *exchange)
 
 uint32_t exchange_waiting_rows(const struct exchange *exchange)
 {
+    ASSERT_SLOW(exchange->links != NULL);
+    ASSERT_SLOW(exchange->link_count > 0);
     uint32_t rows = 0;
     for (uint32_t i = 0; i < exchange->link_count; i++) {
         rows += exchange->links[i].queue->row_count;
@@ -174,6 +192,8 @@ uint32_t exchange_waiting_rows(const struct exchange *exchange)
 
 bool exchange_has_backlog(const struct exchange *exchange)
 {
+    ASSERT_SLOW(exchange->links != NULL);
+    ASSERT_SLOW(exchange->link_count > 0);
     for (uint32_t i = 0; i < exchange->link_count; i++) {
         const struct exchange_link *link = &exchange->links[i];
         if (link->filling != NULL || (link->ring != NULL && !queue_is_empty(link->queue))) {

@@ -52,6 +52,7 @@ void histogram_init(struct histogram *histogram)
 
 void histogram_record(struct histogram *histogram, uint64_t value, uint64_t count)
 {
+    ASSERT_SLOW(histogram != NULL);
     const uint64_t kept = value > HISTOGRAM_VALUE_MAX ? HISTOGRAM_VALUE_MAX : value;
     uint64_t *bucket = &histogram->counts[bucket_of(kept)];
     store(bucket, load(bucket) + count);
@@ -67,6 +68,8 @@ void histogram_record(struct histogram *histogram, uint64_t value, uint64_t coun
 
 void histogram_merge(struct histogram *into, const struct histogram *from)
 {
+    ASSERT_SLOW(into != NULL);
+    ASSERT_SLOW(from != NULL);
     ASSERT(into != from);
     for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
         store(&into->counts[i], load(&into->counts[i]) + load(&from->counts[i]));
@@ -83,6 +86,7 @@ void histogram_merge(struct histogram *into, const struct histogram *from)
 
 uint64_t histogram_percentile(const struct histogram *histogram, double part)
 {
+    ASSERT_SLOW(histogram != NULL);
     ASSERT(part >= 0 && part <= 1);
     const uint64_t total = load(&histogram->total);
     const uint64_t max = load(&histogram->max);

@@ -9,6 +9,7 @@
 
 static bool lane_is_quiet(const struct job_lane *lane)
 {
+    ASSERT(lane != NULL);
     for (uint32_t i = 0; i < lane->stage_count; i++) {
         if (!stage_is_quiet(lane->order[i])) {
             return false;
@@ -20,6 +21,8 @@ static bool lane_is_quiet(const struct job_lane *lane)
 /* Whether all that was read so far is worked off, on every lane: the single thread of a replay. */
 static bool job_is_settled(const struct job *job)
 {
+    ASSERT(job->config.plan != NULL);
+    ASSERT(job->config.lane_count <= PLACEMENT_LANES_MAX);
     for (uint32_t i = 0; i < job->config.lane_count; i++) {
         if (!lane_is_quiet(&job->lanes[i])) {
             return false;
@@ -44,6 +47,9 @@ static void measure_waiting(struct job_lane *lane)
 
 static void fail_lane(struct job_lane *lane, const struct stage *stage)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
+    ASSERT(lane != NULL);
     lane->state = JOB_FAILED;
     lane->failure = stage->failure;
     if (lane->failure.place[0] == 0) {
@@ -58,6 +64,8 @@ static void fail_lane(struct job_lane *lane, const struct stage *stage)
 static bool may_enter(const struct job *job, const struct job_lane *lane, uint32_t place,
                       bool is_settled)
 {
+    ASSERT(job->config.plan != NULL);
+    ASSERT(job->config.lane_count <= PLACEMENT_LANES_MAX);
     const struct stage *stage = lane->order[place];
     if (lane->waiting_rows[place] >= job->config.queue_rows_max) {
         return false;
@@ -70,6 +78,7 @@ static bool may_enter(const struct job *job, const struct job_lane *lane, uint32
 
 static void update_state(struct job_lane *lane)
 {
+    ASSERT(lane != NULL);
     for (uint32_t i = 0; i < lane->stage_count; i++) {
         struct stage *stage = lane->order[i];
         const bool is_flushed = stage->sink == NULL || stage->sink->ops->flushed(stage->sink);
@@ -84,6 +93,8 @@ static void update_state(struct job_lane *lane)
 
 static void set_roles(struct job *job)
 {
+    ASSERT(job->config.plan != NULL);
+    ASSERT(job->config.lane_count <= PLACEMENT_LANES_MAX);
     const struct job_config *config = &job->config;
     for (uint32_t i = 0; i < config->lane_count; i++) {
         const uint64_t bit = UINT64_C(1) << i;
@@ -126,6 +137,8 @@ void job_destroy(struct job *job)
 
 uint32_t job_lane_poll(struct job *job, uint32_t lane_number, uint64_t now_ns)
 {
+    ASSERT(job->config.plan != NULL);
+    ASSERT(job->config.lane_count <= PLACEMENT_LANES_MAX);
     ASSERT(lane_number < job->config.lane_count);
     struct job_lane *lane = &job->lanes[lane_number];
     if (lane->state == JOB_FAILED) {
@@ -166,6 +179,7 @@ const struct error *job_lane_failure(const struct job *job, uint32_t lane)
 
 void job_lane_drain(struct job *job, uint32_t lane)
 {
+    ASSERT(job->config.plan != NULL);
     ASSERT(lane < job->config.lane_count);
     for (uint32_t i = 0; i < job->lanes[lane].stage_count; i++) {
         struct stage *stage = job->lanes[lane].order[i];
@@ -177,6 +191,7 @@ void job_lane_drain(struct job *job, uint32_t lane)
 
 void job_lane_barrier(struct job *job, uint32_t lane, int64_t epoch)
 {
+    ASSERT(job->config.plan != NULL);
     ASSERT(lane < job->config.lane_count);
     for (uint32_t i = 0; i < job->lanes[lane].stage_count; i++) {
         struct stage *stage = job->lanes[lane].order[i];
@@ -201,6 +216,7 @@ struct ledger *job_lane_ledger(struct job *job, uint32_t lane)
 
 uint32_t job_ledger_sink(const struct job *job, uint32_t node)
 {
+    ASSERT(job->config.plan != NULL);
     ASSERT(node < job->config.plan->node_count);
     uint32_t sink = 0;
     for (uint32_t i = 0; i < node; i++) {
@@ -211,6 +227,7 @@ uint32_t job_ledger_sink(const struct job *job, uint32_t node)
 
 uint64_t job_lane_held_rows(const struct job *job, uint32_t lane_number)
 {
+    ASSERT(job->config.plan != NULL);
     ASSERT(lane_number < job->config.lane_count);
     const struct job_lane *lane = &job->lanes[lane_number];
     uint64_t rows = 0;
@@ -236,6 +253,8 @@ uint64_t job_counter(const struct job *job, uint32_t node, enum operator_counter
 
 static uint64_t stage_counter(const struct job *job, uint32_t node, enum stage_counter counter)
 {
+    ASSERT(node < job->config.plan->node_count);
+    ASSERT(job->config.plan != NULL);
     uint64_t sum = 0;
     for (uint32_t i = 0; i < job->config.lane_count; i++) {
         const struct stage *stage = job->lanes[i].by_node[node];
@@ -247,6 +266,8 @@ static uint64_t stage_counter(const struct job *job, uint32_t node, enum stage_c
 
 void job_print(const struct job *job, FILE *into)
 {
+    ASSERT(job->config.plan != NULL);
+    ASSERT(job->config.lane_count <= PLACEMENT_LANES_MAX);
     fprintf(into, "%-4s %-40s %12s %12s %10s %10s %10s\n", "node", "name", "rows in", "rows out",
             "late", "expired", "blocked");
     for (uint32_t i = 0; i < job->config.plan->node_count; i++) {

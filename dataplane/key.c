@@ -8,6 +8,7 @@
 
 static uint32_t encode_text(struct span text, uint8_t *into, uint32_t capacity)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     if (text.bytes > KEY_BYTES_MAX || capacity < 5 + text.bytes) {
         return UINT32_MAX;
     }
@@ -22,6 +23,7 @@ static uint32_t encode_text(struct span text, uint8_t *into, uint32_t capacity)
 
 static void encode_slots(const struct type *type, const void *slot, uint8_t *into)
 {
+    ASSERT_SLOW(type->kind <= TYPE_ROW);
     uint64_t words[2];
     const uint32_t count = type_slot_count(type);
     memcpy(words, slot, 8 * (size_t)count);
@@ -41,6 +43,8 @@ static void encode_slots(const struct type *type, const void *slot, uint8_t *int
 static uint32_t encode_column(const struct row_layout *layout, const struct row *row,
                               uint32_t column, struct span_mut into)
 {
+    ASSERT_SLOW(column < layout->column_count);
+    ASSERT_SLOW(layout->column_count <= ROW_COLUMNS_MAX);
     const struct type *type = &layout->types[column];
     const uint32_t capacity = (uint32_t)into.bytes;
     if (row_is_null(row, column)) {
@@ -83,6 +87,9 @@ uint32_t key_encode(const struct row_layout *layout, const struct row *row,
 /* Reads one column at `from`; returns the bytes it took, 0 when the row is full. */
 static uint32_t decode_column(const uint8_t *from, struct row_writer *writer, uint32_t column)
 {
+    ASSERT_SLOW(column < writer->layout->column_count);
+    ASSERT_SLOW(writer->used <= writer->capacity);
+    ASSERT_SLOW(from != NULL);
     if (from[0] == 0) {
         return 1;
     }

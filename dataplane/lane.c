@@ -42,6 +42,7 @@ static struct rte_ring *make_ring(uint32_t items, uint32_t element_bytes)
 
 int lane_create(const struct lane_config *config, struct lane **out, struct error *error)
 {
+    ASSERT(config != NULL);
     ASSERT(config->job != NULL && config->now != NULL);
     ASSERT(config->before_count <= LANE_POLLERS_MAX && config->after_count <= LANE_POLLERS_MAX);
     struct lane *lane = aligned_alloc(CACHE_LINE_BYTES, sizeof(*lane));
@@ -77,6 +78,7 @@ bool lane_command(struct lane *lane, const struct lane_command *command)
 
 bool lane_event(struct lane *lane, struct lane_event *out)
 {
+    ASSERT(lane->config.before_count <= LANE_POLLERS_MAX);
     return rte_ring_sc_dequeue_bulk_elem(lane->events, out, sizeof(*out), 1, NULL) == 1;
 }
 
@@ -88,6 +90,8 @@ static void add(uint64_t *counter, uint64_t count)
 
 void lane_post(struct lane *lane, enum lane_event_kind kind, int64_t value)
 {
+    ASSERT(lane->config.before_count <= LANE_POLLERS_MAX);
+    ASSERT(lane->config.after_count <= LANE_POLLERS_MAX);
     const struct lane_event event = {.kind = kind, .lane = lane->config.number, .value = value};
     if (rte_ring_sp_enqueue_bulk_elem(lane->events, &event, sizeof(event), 1, NULL) != 1) {
         add(&lane->counters.events_lost, 1);
@@ -96,6 +100,8 @@ void lane_post(struct lane *lane, enum lane_event_kind kind, int64_t value)
 
 void lane_fail(struct lane *lane, const struct error *reason)
 {
+    ASSERT(lane->config.before_count <= LANE_POLLERS_MAX);
+    ASSERT(lane->config.after_count <= LANE_POLLERS_MAX);
     if (lane->state == LANE_RUNNING || lane->state == LANE_ENDED) {
         lane->state = LANE_PARKED;
         lane->failure = *reason;
@@ -105,6 +111,8 @@ void lane_fail(struct lane *lane, const struct error *reason)
 
 static void obey(struct lane *lane, const struct lane_command *command)
 {
+    ASSERT(lane->config.before_count <= LANE_POLLERS_MAX);
+    ASSERT(lane->config.after_count <= LANE_POLLERS_MAX);
     switch (command->kind) {
     case LANE_COMMAND_DRAIN:
         job_lane_drain(lane->config.job, lane->config.number);
@@ -124,6 +132,8 @@ static void obey(struct lane *lane, const struct lane_command *command)
 
 static uint32_t take_commands(struct lane *lane)
 {
+    ASSERT(lane->config.before_count <= LANE_POLLERS_MAX);
+    ASSERT(lane->config.after_count <= LANE_POLLERS_MAX);
     struct lane_command command;
     uint32_t count = 0;
     while (count < LANE_COMMANDS_MAX &&
@@ -146,6 +156,8 @@ static uint32_t poll_all(const struct lane_poller *pollers, uint32_t count, uint
 /* Polls the job and says what became of it. */
 static uint32_t poll_job(struct lane *lane, uint64_t now_ns)
 {
+    ASSERT(lane->config.before_count <= LANE_POLLERS_MAX);
+    ASSERT(lane->config.after_count <= LANE_POLLERS_MAX);
     struct job *job = lane->config.job;
     const uint32_t number = lane->config.number;
     const uint32_t work = job_lane_poll(job, number, now_ns);
@@ -161,6 +173,8 @@ static uint32_t poll_job(struct lane *lane, uint64_t now_ns)
 
 uint32_t lane_turn(struct lane *lane, uint64_t now_ns)
 {
+    ASSERT(lane->config.before_count <= LANE_POLLERS_MAX);
+    ASSERT(lane->config.after_count <= LANE_POLLERS_MAX);
     const struct lane_config *config = &lane->config;
     uint32_t work = take_commands(lane);
     work += poll_all(config->before, config->before_count, now_ns);
@@ -176,11 +190,14 @@ uint32_t lane_turn(struct lane *lane, uint64_t now_ns)
 
 bool lane_is_stopped(const struct lane *lane)
 {
+    ASSERT(lane->config.before_count <= LANE_POLLERS_MAX);
     return lane->state == LANE_STOPPED;
 }
 
 static void idle(struct lane *lane, uint32_t work)
 {
+    ASSERT(lane->config.before_count <= LANE_POLLERS_MAX);
+    ASSERT(lane->config.after_count <= LANE_POLLERS_MAX);
     if (work != 0) {
         lane->quiet_turns = 0;
     } else if (lane->quiet_turns < LANE_TURNS_TO_IDLE) {
@@ -195,6 +212,8 @@ static void idle(struct lane *lane, uint32_t work)
 
 void lane_run(struct lane *lane)
 {
+    ASSERT(lane->config.before_count <= LANE_POLLERS_MAX);
+    ASSERT(lane->config.after_count <= LANE_POLLERS_MAX);
     lane_post(lane, LANE_EVENT_STARTED, 0);
     while (lane->state != LANE_STOPPED) {
         idle(lane, lane_turn(lane, lane->config.now(lane->config.now_context)));
@@ -204,10 +223,12 @@ void lane_run(struct lane *lane)
 
 const struct error *lane_failure(const struct lane *lane)
 {
+    ASSERT(lane->config.before_count <= LANE_POLLERS_MAX);
     return &lane->failure;
 }
 
 const struct lane_counters *lane_counters(const struct lane *lane)
 {
+    ASSERT(lane->config.before_count <= LANE_POLLERS_MAX);
     return &lane->counters;
 }

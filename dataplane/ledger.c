@@ -38,6 +38,7 @@ static struct histogram *make_histogram(void)
 int ledger_create(const char *const *names, uint32_t sink_count, struct ledger **out,
                   struct error *error)
 {
+    ASSERT(out != NULL);
     ASSERT(sink_count <= LEDGER_SINKS_MAX);
     struct ledger *ledger = calloc(1, sizeof(*ledger));
     bool is_whole = ledger != NULL;
@@ -82,6 +83,8 @@ static uint64_t between(uint64_t from_ns, uint64_t to_ns)
 
 static void enter_rows(struct ledger *ledger, uint32_t sink, const struct parcel *parcel)
 {
+    ASSERT_SLOW(ledger->sink_count <= LEDGER_SINKS_MAX);
+    ASSERT_SLOW(parcel->row_count <= PARCEL_ROWS_MAX);
     const struct row *row = parcel_first(parcel);
     for (uint32_t i = 0; i < parcel->row_count; i++) {
         if (row->arrival_ns != 0) {
@@ -96,6 +99,7 @@ static void enter_rows(struct ledger *ledger, uint32_t sink, const struct parcel
 
 void ledger_parcel(struct ledger *ledger, uint32_t sink, const struct parcel *parcel)
 {
+    ASSERT_SLOW(ledger->sink_count <= LEDGER_SINKS_MAX);
     ASSERT(sink < ledger->sink_count);
     ASSERT(parcel->row_count > 0);
     if (parcel->decoded_ns == 0) {
@@ -116,6 +120,7 @@ void ledger_parcel(struct ledger *ledger, uint32_t sink, const struct parcel *pa
 void ledger_sent(struct ledger *ledger, uint32_t sink, uint64_t arrival_ns, uint64_t encoded_ns,
                  uint64_t now_ns)
 {
+    ASSERT_SLOW(ledger->sink_count <= LEDGER_SINKS_MAX);
     ASSERT(sink < ledger->sink_count);
     if (encoded_ns != 0) {
         histogram_record(ledger->stages[LEDGER_SENT], between(encoded_ns, now_ns), 1);
@@ -128,6 +133,7 @@ void ledger_sent(struct ledger *ledger, uint32_t sink, uint64_t arrival_ns, uint
 
 void ledger_merge(struct ledger *into, const struct ledger *from)
 {
+    ASSERT_SLOW(from->sink_count <= LEDGER_SINKS_MAX);
     ASSERT(into->sink_count == from->sink_count);
     for (uint32_t i = 0; i < LEDGER_STAGE_COUNT; i++) {
         histogram_merge(into->stages[i], from->stages[i]);
@@ -141,6 +147,7 @@ void ledger_merge(struct ledger *into, const struct ledger *from)
 static void print_line(const char *name, const char *suffix, const struct histogram *histogram,
                        FILE *into)
 {
+    ASSERT_SLOW(histogram != NULL);
     if (histogram->total == 0) {
         return;
     }
@@ -155,6 +162,7 @@ static void print_line(const char *name, const char *suffix, const struct histog
 
 void ledger_print(const struct ledger *ledger, FILE *into)
 {
+    ASSERT(ledger->sink_count <= LEDGER_SINKS_MAX);
     fprintf(into, "%-32s %12s", "stay, in microseconds", "records");
     for (uint32_t i = 0; i < COUNT_OF(percentile_keys); i++) {
         fprintf(into, " %10s", percentile_keys[i]);
@@ -171,6 +179,7 @@ void ledger_print(const struct ledger *ledger, FILE *into)
 
 static void print_json_histogram(const char *key, const struct histogram *histogram, FILE *into)
 {
+    ASSERT_SLOW(histogram != NULL);
     fprintf(into, "\"%s\":{\"count\":%lu,\"mean\":%.1f", key, (unsigned long)histogram->total,
             histogram_mean(histogram));
     for (uint32_t i = 0; i < COUNT_OF(percentiles); i++) {
@@ -198,6 +207,7 @@ static void print_json_text(const char *text, FILE *into)
 
 void ledger_print_json(const struct ledger *ledger, FILE *into)
 {
+    ASSERT_SLOW(ledger->sink_count <= LEDGER_SINKS_MAX);
     fputs("{\"unit\":\"ns\",\"stages\":{", into);
     for (uint32_t i = 0; i < LEDGER_STAGE_COUNT; i++) {
         fputs(i == 0 ? "" : ",", into);

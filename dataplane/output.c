@@ -36,6 +36,7 @@ static void count_edges(struct output *output)
 
 int output_create(const struct output_config *config, struct output **out, struct error *error)
 {
+    ASSERT(config != NULL);
     ASSERT(config->edge_count <= OUTPUT_EDGES_MAX);
     ASSERT(config->parcel_rows_max >= 1 && config->parcel_rows_max <= PARCEL_ROWS_MAX);
     struct output *output = calloc(1, sizeof(*output));
@@ -92,6 +93,7 @@ bool output_has_room(const struct output *output)
 
 void output_stamp(struct output *output, const struct parcel *from)
 {
+    ASSERT_SLOW(from->row_count <= PARCEL_ROWS_MAX);
     struct parcel *stamps = &output->stamps;
     if (output->filling != NULL && stamps->processing_ms != from->processing_ms) {
         output_pass(output);
@@ -104,6 +106,7 @@ void output_stamp(struct output *output, const struct parcel *from)
 /* Starts a parcel with room for so many bytes; false when the pool has none. */
 static bool open_parcel(struct output *output, uint32_t data_bytes)
 {
+    ASSERT(output != NULL);
     ASSERT(output->filling == NULL);
     struct parcel *parcel = parcel_acquire(output->config.pool, data_bytes);
     if (parcel == NULL) {
@@ -119,6 +122,8 @@ static bool open_parcel(struct output *output, uint32_t data_bytes)
 
 bool output_row_begin(struct output *output, struct row_writer *writer, const struct row *from)
 {
+    ASSERT_SLOW(output != NULL);
+    ASSERT_SLOW(writer != NULL);
     const uint32_t bytes = output->row_bytes_fixed + ROW_SLACK_BYTES;
     struct parcel *filling = output->filling;
     if (filling != NULL && (filling->row_count >= output->config.parcel_rows_max ||
@@ -135,6 +140,7 @@ bool output_row_begin(struct output *output, struct row_writer *writer, const st
 
 bool output_row_grow(struct output *output, struct row_writer *writer, uint32_t tail_bytes)
 {
+    ASSERT_SLOW(writer->used <= writer->capacity);
     struct parcel *old = output->filling;
     ASSERT(old != NULL);
     ASSERT((uint8_t *)writer->row == old->data + old->bytes_used);
@@ -168,7 +174,6 @@ void output_row_end(struct output *output, struct row_writer *writer)
     ASSERT((uint8_t *)writer->row == filling->data + filling->bytes_used);
     filling->bytes_used += row_end(writer);
     filling->row_count++;
-    ASSERT(filling->bytes_used <= filling->bytes_max);
     output->row_count++;
 }
 

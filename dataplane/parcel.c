@@ -32,6 +32,7 @@ static size_t head_bytes(const struct parcel_pool_config *config)
 
 static uint32_t count_parcels(const struct parcel_pool_config *config)
 {
+    ASSERT_SLOW(config != NULL);
     uint32_t total = 0;
     for (uint32_t i = 0; i < config->class_count; i++) {
         total += config->classes[i].count;
@@ -63,6 +64,7 @@ size_t parcel_pool_bytes(const struct parcel_pool_config *config)
 
 static void put_free(struct parcel_pool *pool, struct parcel *parcel)
 {
+    ASSERT_SLOW(pool->class_count <= PARCEL_CLASSES_MAX);
     ASSERT_SLOW(parcel->home == pool);
     const uint32_t size_class = parcel->size_class;
     parcel->next = pool->free[size_class];
@@ -75,6 +77,7 @@ static void put_free(struct parcel_pool *pool, struct parcel *parcel)
 static uint8_t *fill_class(struct parcel_pool *pool, const struct parcel_class *from,
                            uint32_t size_class, uint8_t *memory)
 {
+    ASSERT_SLOW(from != NULL);
     ASSERT(from->bytes > sizeof(struct parcel));
     for (uint32_t i = 0; i < from->count; i++) {
         struct parcel *parcel = (struct parcel *)(void *)(memory + (size_t)from->bytes * i);
@@ -117,6 +120,8 @@ struct parcel_pool *parcel_pool_init(const struct parcel_pool_config *config, vo
 
 struct parcel *parcel_acquire(struct parcel_pool *pool, uint32_t data_bytes)
 {
+    ASSERT_SLOW(pool->class_count <= PARCEL_CLASSES_MAX);
+    ASSERT_SLOW(pool->free_total <= pool->total);
     for (uint32_t i = 0; i < pool->class_count; i++) {
         struct parcel *parcel = pool->free[i];
         if (parcel == NULL || parcel->bytes_max < data_bytes) {
@@ -141,6 +146,7 @@ struct parcel *parcel_acquire(struct parcel_pool *pool, uint32_t data_bytes)
 
 void parcel_release(struct parcel *parcel, struct parcel_pool *here)
 {
+    ASSERT_SLOW(parcel->row_count <= PARCEL_ROWS_MAX);
     ASSERT(parcel->holders >= 1);
     if (--parcel->holders != 0) {
         return;
@@ -156,6 +162,7 @@ void parcel_release(struct parcel *parcel, struct parcel_pool *here)
 
 uint32_t parcel_pool_collect(struct parcel_pool *pool)
 {
+    ASSERT_SLOW(pool->class_count <= PARCEL_CLASSES_MAX);
     uint32_t count = 0;
     for (uint32_t i = 0; i < pool->lane_count; i++) {
         struct item item;
@@ -171,16 +178,19 @@ uint32_t parcel_pool_collect(struct parcel_pool *pool)
 
 uint32_t parcel_pool_free(const struct parcel_pool *pool)
 {
+    ASSERT_SLOW(pool->class_count <= PARCEL_CLASSES_MAX);
     return pool->free_total;
 }
 
 uint32_t parcel_pool_total(const struct parcel_pool *pool)
 {
+    ASSERT_SLOW(pool->class_count <= PARCEL_CLASSES_MAX);
     return pool->total;
 }
 
 uint32_t parcel_pool_data_bytes(const struct parcel_pool *pool, bool largest)
 {
+    ASSERT_SLOW(pool->class_count <= PARCEL_CLASSES_MAX);
     const uint32_t size_class = largest ? pool->class_count - 1 : 0;
     return pool->class_bytes[size_class] - (uint32_t)sizeof(struct parcel);
 }

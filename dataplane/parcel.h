@@ -143,6 +143,7 @@ uint32_t parcel_pool_data_bytes(const struct parcel_pool *pool, bool largest);
  * threads  the holder's lane */
 static inline const struct row *parcel_first(const struct parcel *parcel)
 {
+    ASSERT_SLOW(parcel->row_count <= PARCEL_ROWS_MAX);
     return (const struct row *)(const void *)parcel->data;
 }
 
@@ -150,6 +151,7 @@ static inline const struct row *parcel_first(const struct parcel *parcel)
  * threads  the holder's lane */
 static inline const struct row *parcel_next(const struct row *row)
 {
+    ASSERT_SLOW(row->bytes >= sizeof(struct row));
     return (const struct row *)(const void *)((const uint8_t *)row + row->bytes);
 }
 
@@ -159,6 +161,7 @@ static inline const struct row *parcel_next(const struct row *row)
  * threads  the holder's lane */
 static inline uint32_t parcel_rows(const struct parcel *parcel, const struct row **into)
 {
+    ASSERT_SLOW(parcel->row_count <= PARCEL_ROWS_MAX);
     const struct row *row = parcel_first(parcel);
     for (uint32_t i = 0; i < parcel->row_count; i++) {
         into[i] = row;

@@ -8,6 +8,7 @@
 
 int partitions_init(struct partitions *partitions, uint32_t count_max, struct error *error)
 {
+    ASSERT(partitions != NULL);
     ASSERT(count_max > 0);
     *partitions = (struct partitions){.count_max = count_max};
     partitions->places = calloc(count_max, sizeof(*partitions->places));
@@ -22,6 +23,8 @@ int partitions_init(struct partitions *partitions, uint32_t count_max, struct er
 
 void partitions_fini(struct partitions *partitions)
 {
+    ASSERT(partitions->count <= partitions->count_max);
+    ASSERT(partitions->ended_count <= partitions->count);
     free(partitions->places);
     free(partitions->listed);
     free(partitions->watermark.senders);
@@ -31,12 +34,14 @@ void partitions_fini(struct partitions *partitions)
 static bool is_at(const struct partitions *partitions, uint32_t number, uint32_t topic,
                   uint32_t partition)
 {
+    ASSERT_SLOW(number < partitions->count);
     const struct partition_place *place = &partitions->places[number];
     return place->topic == topic && place->partition == partition;
 }
 
 uint32_t partitions_find(struct partitions *partitions, uint32_t topic, uint32_t partition)
 {
+    ASSERT_SLOW(partitions->ended_count <= partitions->count);
     ASSERT(partitions->count <= partitions->count_max);
     for (uint32_t i = 0; i < partitions->count; i++) {
         uint32_t number = partitions->last + i;
@@ -63,6 +68,7 @@ uint32_t partitions_find(struct partitions *partitions, uint32_t topic, uint32_t
 
 bool partitions_end(struct partitions *partitions, uint32_t number)
 {
+    ASSERT_SLOW(partitions->count <= partitions->count_max);
     ASSERT(number < partitions->count);
     struct partition_place *place = &partitions->places[number];
     if (place->has_ended) {
@@ -75,6 +81,7 @@ bool partitions_end(struct partitions *partitions, uint32_t number)
 
 bool partitions_list(struct partitions *partitions, struct record_source *source)
 {
+    ASSERT_SLOW(source != NULL);
     if (source->ops->partitions == NULL) {
         return true;
     }

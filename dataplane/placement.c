@@ -27,6 +27,7 @@ static uint64_t pick(uint64_t lanes, uint32_t n)
 /* The transmit lane of one lane's output. */
 static uint64_t transmit_of(const struct placement *placement, uint32_t lane)
 {
+    ASSERT(placement != NULL);
     if ((placement->transmit & lane_bit(lane)) != 0) {
         return lane_bit(lane);
     }
@@ -35,12 +36,14 @@ static uint64_t transmit_of(const struct placement *placement, uint32_t lane)
 
 static uint64_t role_of(const struct placement *placement, const struct plan_node *node)
 {
+    ASSERT(node->input_count <= PLAN_INPUTS_MAX);
     return node->operator== PLAN_SINK ? placement->transmit : placement->operate;
 }
 
 uint64_t placement_targets(const struct placement *placement, const struct plan_node *consumer,
                            uint32_t from)
 {
+    ASSERT(consumer->input_count <= PLAN_INPUTS_MAX);
     switch (consumer->distribution) {
     case PLAN_HASH:
         return role_of(placement, consumer);
@@ -53,6 +56,7 @@ uint64_t placement_targets(const struct placement *placement, const struct plan_
 
 static uint64_t place(const struct placement *placement, const struct plan_node *node)
 {
+    ASSERT(node->input_count <= PLAN_INPUTS_MAX);
     uint64_t lanes = 0;
     for (uint32_t i = 0; i < node->input_count; i++) {
         ASSERT(node->inputs[i] < node->id);

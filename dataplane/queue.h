@@ -33,6 +33,7 @@ static inline void queue_init(struct queue *queue, struct item *storage, uint32_
  * threads  owning lane only */
 static inline bool queue_is_empty(const struct queue *queue)
 {
+    ASSERT_SLOW(queue->tail - queue->head <= queue->capacity);
     return queue->head == queue->tail;
 }
 
@@ -70,6 +71,7 @@ static inline void queue_push(struct queue *queue, struct item item)
  * threads  owning lane only */
 static inline struct item queue_pop(struct queue *queue)
 {
+    ASSERT_SLOW(queue->tail - queue->head <= queue->capacity);
     const struct item item = queue_peek(queue);
     queue->head++;
     if (item_kind(item) == PARCEL_ROWS) {

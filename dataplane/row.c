@@ -10,6 +10,7 @@ static uint32_t round_up_8(uint32_t bytes)
 void row_layout_init(struct row_layout *layout, const struct type *types, uint32_t column_count,
                      uint16_t *slots)
 {
+    ASSERT(layout != NULL);
     ASSERT(column_count <= ROW_COLUMNS_MAX);
     ASSERT(column_count == 0 || (types != NULL && slots != NULL));
     const uint32_t bitmap_words = (column_count + 63) / 64;
@@ -29,6 +30,7 @@ void row_layout_init(struct row_layout *layout, const struct type *types, uint32
 
 struct value row_value(const struct row_layout *layout, const struct row *row, uint32_t column)
 {
+    ASSERT_SLOW(layout->column_count <= ROW_COLUMNS_MAX);
     ASSERT(column < layout->column_count);
     struct value value = {.is_null = row_is_null(row, column)};
     const struct type *type = &layout->types[column];
@@ -46,6 +48,8 @@ struct value row_value(const struct row_layout *layout, const struct row *row, u
 bool row_begin(struct row_writer *writer, const struct row_layout *layout, void *into,
                uint32_t capacity, const struct row *from)
 {
+    ASSERT_SLOW(writer != NULL);
+    ASSERT_SLOW(layout != NULL);
     ASSERT(((uintptr_t)into & 7) == 0);
     const uint32_t fixed = row_bytes_fixed(layout);
     if (capacity < fixed) {
@@ -70,6 +74,7 @@ bool row_begin(struct row_writer *writer, const struct row_layout *layout, void 
 
 bool row_set_text(struct row_writer *writer, uint32_t column, struct span text)
 {
+    ASSERT_SLOW(writer->used <= writer->capacity);
     ASSERT(column < writer->layout->column_count);
     ASSERT_SLOW(type_is_text(&writer->layout->types[column]));
     if (text.bytes > writer->capacity - writer->used) {
@@ -87,6 +92,7 @@ bool row_set_text(struct row_writer *writer, uint32_t column, struct span text)
 
 bool row_set_value(struct row_writer *writer, uint32_t column, const struct value *value)
 {
+    ASSERT_SLOW(writer->used <= writer->capacity);
     ASSERT(column < writer->layout->column_count);
     if (value->is_null) {
         return true;
@@ -101,6 +107,7 @@ bool row_set_value(struct row_writer *writer, uint32_t column, const struct valu
 bool row_copy_column(struct row_writer *writer, uint32_t column, const struct row_layout *from,
                      const struct row *row, uint32_t from_column)
 {
+    ASSERT_SLOW(column < from->column_count);
     ASSERT(from_column < from->column_count);
     ASSERT_SLOW(type_slot_count(&from->types[from_column]) ==
                 type_slot_count(&writer->layout->types[column]));
@@ -127,6 +134,8 @@ uint32_t row_end(struct row_writer *writer)
 
 static bool text_in_row(const struct row_layout *layout, const struct row *row, uint32_t column)
 {
+    ASSERT_SLOW(column < layout->column_count);
+    ASSERT_SLOW(layout->column_count <= ROW_COLUMNS_MAX);
     const uint64_t slot = row->words[layout->slots[column]];
     const uint64_t start = (uint32_t)slot;
     const uint64_t bytes = slot >> 32;

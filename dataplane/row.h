@@ -56,6 +56,7 @@ void row_layout_init(struct row_layout *layout, const struct type *types, uint32
  * threads  any */
 static inline bool row_is_null(const struct row *row, uint32_t column)
 {
+    ASSERT_SLOW(row->bytes >= sizeof(struct row));
     return (row->words[column >> 6] >> (column & 63)) & 1;
 }
 
@@ -64,6 +65,7 @@ static inline bool row_is_null(const struct row *row, uint32_t column)
 static inline const void *row_slot(const struct row_layout *layout, const struct row *row,
                                    uint32_t column)
 {
+    ASSERT_SLOW(column < layout->column_count);
     return &row->words[layout->slots[column]];
 }
 
@@ -72,6 +74,7 @@ static inline const void *row_slot(const struct row_layout *layout, const struct
 static inline int64_t row_i64(const struct row_layout *layout, const struct row *row,
                               uint32_t column)
 {
+    ASSERT_SLOW(column < layout->column_count);
     return (int64_t)row->words[layout->slots[column]];
 }
 
@@ -81,6 +84,8 @@ static inline int64_t row_i64(const struct row_layout *layout, const struct row 
 static inline struct span row_text(const struct row_layout *layout, const struct row *row,
                                    uint32_t column)
 {
+    ASSERT_SLOW(column < layout->column_count);
+    ASSERT_SLOW(layout->column_count <= ROW_COLUMNS_MAX);
     const uint64_t slot = row->words[layout->slots[column]];
     return (struct span){
         .data = (const uint8_t *)row + (uint32_t)slot,
@@ -96,6 +101,7 @@ struct value row_value(const struct row_layout *layout, const struct row *row, u
  * threads  any */
 static inline uint32_t row_bytes_fixed(const struct row_layout *layout)
 {
+    ASSERT_SLOW(layout->column_count <= ROW_COLUMNS_MAX);
     return (uint32_t)(sizeof(struct row) + 8 * ((size_t)layout->bitmap_words + layout->slot_count));
 }
 
@@ -121,6 +127,8 @@ bool row_begin(struct row_writer *writer, const struct row_layout *layout, void 
  * threads  any */
 static inline void row_set(struct row_writer *writer, uint32_t column, const void *slot)
 {
+    ASSERT_SLOW(column < writer->layout->column_count);
+    ASSERT_SLOW(writer->used <= writer->capacity);
     const uint32_t words = type_slot_count(&writer->layout->types[column]);
     memcpy(&writer->row->words[writer->layout->slots[column]], slot, 8 * (size_t)words);
     writer->row->words[column >> 6] &= ~(UINT64_C(1) << (column & 63));
@@ -130,6 +138,7 @@ static inline void row_set(struct row_writer *writer, uint32_t column, const voi
  * threads  any */
 static inline void row_set_i64(struct row_writer *writer, uint32_t column, int64_t value)
 {
+    ASSERT_SLOW(column < writer->layout->column_count);
     row_set(writer, column, &value);
 }
 

@@ -65,6 +65,7 @@ static void put_name(struct writer *writer, const char *name)
 static void put_bytes(struct writer *writer, const char *text_name, const char *base64_name,
                       struct span bytes)
 {
+    ASSERT_SLOW(bytes.data != NULL || bytes.bytes == 0);
     ASSERT(text_name != NULL && base64_name != NULL);
     if (json_text_is_utf8(bytes)) {
         put_name(writer, text_name);
@@ -86,6 +87,7 @@ static void put_number(struct writer *writer, const char *name, int64_t number)
 
 static void put_headers(struct writer *writer, const struct record *record)
 {
+    ASSERT_SLOW(record != NULL);
     ASSERT(record->header_count > 0);
     put_name(writer, "\"h\":{");
     for (uint32_t i = 0; i < record->header_count; i++) {
@@ -135,6 +137,7 @@ static void put_line(struct writer *writer, const struct record *record)
 /* At most what an envelope needs: six bytes for each byte of text, and its names. */
 static size_t bytes_max(const struct record *record)
 {
+    ASSERT_SLOW(record != NULL);
     ASSERT(record->headers != NULL || record->header_count == 0);
     size_t bytes = record->key.bytes + record->value.bytes;
     for (uint32_t i = 0; i < record->header_count; i++) {
@@ -145,6 +148,7 @@ static size_t bytes_max(const struct record *record)
 
 static bool make_room(struct sink_file *sink, struct topic *topic, size_t bytes)
 {
+    ASSERT(topic != NULL);
     ASSERT(topic->buffer != NULL);
     if (bytes <= topic->capacity - topic->used) {
         return true;
@@ -212,6 +216,7 @@ static bool flushed(struct record_sink *base)
 static int open_topic(struct topic *topic, const struct sink_file_config *config, uint32_t index,
                       struct error *error)
 {
+    ASSERT(topic != NULL);
     ASSERT(index < config->topic_count);
     ASSERT(config->topics[index].name != NULL);
     const struct sink_file_topic *wanted = &config->topics[index];

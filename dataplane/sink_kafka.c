@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See sink_kafka.h. */
+/* See sink_kafka.h.
+ *
+ *     append -> partition by key or sticky -> client's batch -> ... -> first hand-over -> ledger
+ *                  stamp pushed                                      stamp popped
+ *
+ * Stamps are in the order of appends over all partitions, so the oldest may belong to a
+ * partition that waits: those behind it wait with it. The ledger is late then, never wrong about
+ * the order. */
 #include "dataplane/sink_kafka.h"
 
 #include <errno.h>
@@ -42,8 +49,10 @@ struct sink_kafka {
     struct topic topics[SINK_KAFKA_TOPICS_MAX];
 };
 
+/* Words are little-endian, as the machine's; the length goes in as 32 bits as in Java. */
 uint32_t sink_kafka_hash(struct span key)
 {
+    ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     const uint32_t multiplier = 0x5bd1e995;
     uint32_t hash = 0x9747b28c ^ (uint32_t)key.bytes;
     size_t i = 0;
@@ -67,8 +76,11 @@ uint32_t sink_kafka_hash(struct span key)
     return hash & 0x7fffffff;
 }
 
+/* Learnt once: if a topic grows, keys keep their partitions until the next start. */
 static bool learn_partitions(struct sink_kafka *sink, struct topic *topic)
 {
+    ASSERT(sink->topic_count <= SINK_KAFKA_TOPICS_MAX);
+    ASSERT(sink->stamps_in - sink->stamps_out <= SINK_KAFKA_STAMPS);
     const int32_t count = kafka_client_partition_count(sink->client, topic->client_index);
     if (count <= 0) {
         return false;
@@ -102,6 +114,7 @@ uint32_t sink_kafka_partition(struct sink_kafka_turn *turn, int32_t wanted,
 
 static uint32_t copy_headers(const struct record *record, struct kafka_header *into)
 {
+    ASSERT(record != NULL);
     const uint32_t count = record->header_count < HEADERS_MAX ? record->header_count : HEADERS_MAX;
     for (uint32_t i = 0; i < count; i++) {
         into[i] = (struct kafka_header){
@@ -125,10 +138,13 @@ static enum record_sink_verdict verdict_of(enum kafka_append append)
     }
 }
 
-/* Remembers a record that was just appended. */
+/* Remembers a record that was just appended. A full ring enters nothing: the ledger is a sample
+ * then, and latency of the job is not touched by it. */
 static void put_stamp(struct sink_kafka *sink, uint32_t topic, uint32_t client_sink,
                       const struct record *record)
 {
+    ASSERT(sink->topic_count <= SINK_KAFKA_TOPICS_MAX);
+    ASSERT(sink->stamps_in - sink->stamps_out <= SINK_KAFKA_STAMPS);
     struct kafka_sink_status status;
     if (sink->ledger == NULL || sink->ledger_sinks[topic] == INDEX_NONE ||
         record->arrival_ns == 0 || sink->stamps_in - sink->stamps_out == SINK_KAFKA_STAMPS) {
@@ -145,6 +161,7 @@ static void put_stamp(struct sink_kafka *sink, uint32_t topic, uint32_t client_s
     };
 }
 
+/* Not knowing the partitions yet is back-pressure, not an error: metadata is on its way. */
 static enum record_sink_verdict sink_kafka_append(struct record_sink *self, uint32_t number,
                                                   int32_t wanted, const struct record *record)
 {
@@ -197,8 +214,11 @@ static const struct record_sink_ops sink_kafka_ops = {
     .flushed = sink_kafka_flushed,
 };
 
+/* The partition table is whole from the start; nothing is allocated when a partition opens. */
 static int add_topic(struct sink_kafka *sink, const char *name, struct error *error)
 {
+    ASSERT(sink->topic_count <= SINK_KAFKA_TOPICS_MAX);
+    ASSERT(sink->stamps_in - sink->stamps_out <= SINK_KAFKA_STAMPS);
     struct topic *topic = &sink->topics[sink->topic_count];
     topic->sinks = malloc(SINK_KAFKA_PARTITIONS_MAX * sizeof(*topic->sinks));
     if (topic->sinks == NULL) {
@@ -217,6 +237,7 @@ static int add_topic(struct sink_kafka *sink, const char *name, struct error *er
 int sink_kafka_create(struct kafka_client *client, const char *const *topics, uint32_t topic_count,
                       struct sink_kafka **out, struct error *error)
 {
+    ASSERT(out != NULL);
     ASSERT(client != NULL);
     *out = NULL;
     if (topic_count > SINK_KAFKA_TOPICS_MAX) {
@@ -255,12 +276,14 @@ void sink_kafka_destroy(struct sink_kafka *sink)
 
 struct record_sink *sink_kafka_records(struct sink_kafka *sink)
 {
+    ASSERT(sink->topic_count <= SINK_KAFKA_TOPICS_MAX);
     return &sink->records;
 }
 
 int sink_kafka_keep_ledger(struct sink_kafka *sink, struct ledger *ledger, const uint32_t *sinks,
                            uint64_t (*clock)(void *context))
 {
+    ASSERT(sink->topic_count <= SINK_KAFKA_TOPICS_MAX);
     ASSERT(sink->stamps == NULL);
     ASSERT(clock != NULL);
     sink->stamps = malloc(SINK_KAFKA_STAMPS * sizeof(*sink->stamps));
@@ -277,11 +300,15 @@ int sink_kafka_keep_ledger(struct sink_kafka *sink, struct ledger *ledger, const
 
 bool sink_kafka_has_stamps(const struct sink_kafka *sink)
 {
+    ASSERT(sink->topic_count <= SINK_KAFKA_TOPICS_MAX);
     return sink->stamps_in != sink->stamps_out;
 }
 
+/* One status a run of stamps of the same partition. */
 void sink_kafka_sent(struct sink_kafka *sink, uint64_t now_ns)
 {
+    ASSERT(sink->topic_count <= SINK_KAFKA_TOPICS_MAX);
+    ASSERT(sink->stamps_in - sink->stamps_out <= SINK_KAFKA_STAMPS);
     struct kafka_sink_status status = {0};
     uint32_t known = INDEX_NONE; /* whose status it is */
     while (sink->stamps_in != sink->stamps_out) {
@@ -302,6 +329,8 @@ void sink_kafka_sent(struct sink_kafka *sink, uint64_t now_ns)
 /* Visits the open partitions; stops where visit says so. */
 static bool find_status(const struct sink_kafka *sink, uint64_t *lost, int16_t *failed_code)
 {
+    ASSERT(sink->topic_count <= SINK_KAFKA_TOPICS_MAX);
+    ASSERT(sink->stamps_in - sink->stamps_out <= SINK_KAFKA_STAMPS);
     bool failed = false;
     for (uint32_t i = 0; i < sink->topic_count; i++) {
         const struct topic *topic = &sink->topics[i];
@@ -323,6 +352,8 @@ static bool find_status(const struct sink_kafka *sink, uint64_t *lost, int16_t *
 
 uint64_t sink_kafka_lost(const struct sink_kafka *sink)
 {
+    ASSERT(sink->topic_count <= SINK_KAFKA_TOPICS_MAX);
+    ASSERT(sink->stamps_in - sink->stamps_out <= SINK_KAFKA_STAMPS);
     uint64_t lost = 0;
     int16_t code = 0;
     (void)find_status(sink, &lost, &code);
@@ -331,6 +362,7 @@ uint64_t sink_kafka_lost(const struct sink_kafka *sink)
 
 bool sink_kafka_has_failed(const struct sink_kafka *sink, int16_t *error_code)
 {
+    ASSERT(sink->topic_count <= SINK_KAFKA_TOPICS_MAX);
     uint64_t lost = 0;
     return find_status(sink, &lost, error_code);
 }

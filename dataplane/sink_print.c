@@ -18,6 +18,7 @@ struct sink_print {
 
 static void copy_in(struct sink_print *self, uint64_t at, const void *from, uint32_t bytes)
 {
+    ASSERT(self != NULL);
     const uint32_t place = (uint32_t)at & (self->capacity - 1);
     const uint32_t first = bytes < self->capacity - place ? bytes : self->capacity - place;
     if (bytes == 0) {
@@ -29,6 +30,7 @@ static void copy_in(struct sink_print *self, uint64_t at, const void *from, uint
 
 static void copy_out(const struct sink_print *self, uint64_t at, void *into, uint32_t bytes)
 {
+    ASSERT(self != NULL);
     const uint32_t place = (uint32_t)at & (self->capacity - 1);
     const uint32_t first = bytes < self->capacity - place ? bytes : self->capacity - place;
     memcpy(into, self->bytes + place, first);
@@ -38,6 +40,7 @@ static void copy_out(const struct sink_print *self, uint64_t at, void *into, uin
 static enum record_sink_verdict sink_print_append(struct record_sink *sink, uint32_t topic,
                                                   int32_t partition, const struct record *record)
 {
+    ASSERT(record != NULL);
     struct sink_print *self = (struct sink_print *)sink;
     if (record->value.bytes + sizeof(uint32_t) > self->capacity / 2) {
         return RECORD_SINK_TOO_LARGE;
@@ -76,6 +79,7 @@ static const struct record_sink_ops sink_print_ops = {
 
 int sink_print_create(uint32_t ring_bytes, struct record_sink **out, struct error *error)
 {
+    ASSERT(out != NULL);
     ASSERT(ring_bytes >= 64 && (ring_bytes & (ring_bytes - 1)) == 0);
     struct sink_print *self = aligned_alloc(CACHE_LINE_BYTES, sizeof(*self));
     uint8_t *bytes = calloc(1, ring_bytes);

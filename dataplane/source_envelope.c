@@ -36,6 +36,7 @@ static bool name_is(const struct json_token *token, const char *name)
 
 static bool read_text(struct line_reader *reader, const struct json_token *token, struct span *out)
 {
+    ASSERT_SLOW(reader->envelope != NULL);
     ASSERT(out != NULL);
     struct envelopes *envelopes = reader->envelopes;
     if (token->kind != JSON_STRING || token->fault != NULL) {
@@ -52,6 +53,8 @@ static bool read_text(struct line_reader *reader, const struct json_token *token
 static bool read_base64(struct line_reader *reader, const struct json_token *token,
                         struct span *out)
 {
+    ASSERT_SLOW(reader->envelope != NULL);
+    ASSERT_SLOW(token != NULL);
     ASSERT(out != NULL);
     struct envelopes *envelopes = reader->envelopes;
     const uint8_t *fault;
@@ -69,6 +72,7 @@ static bool read_base64(struct line_reader *reader, const struct json_token *tok
 static bool read_number(struct line_reader *reader, const struct json_token *token, int64_t low,
                         int64_t high, int64_t *out)
 {
+    ASSERT_SLOW(token != NULL);
     ASSERT(low <= high);
     ASSERT(out != NULL);
     char text[32] = "";
@@ -87,6 +91,7 @@ static bool read_number(struct line_reader *reader, const struct json_token *tok
 /* A place for one more header; NULL without memory. */
 static struct record_header *add_header(struct envelopes *envelopes)
 {
+    ASSERT_SLOW(envelopes != NULL);
     ASSERT(envelopes->header_count <= envelopes->header_capacity);
     if (envelopes->header_count == envelopes->header_capacity) {
         const size_t capacity = envelopes->header_capacity * 2 + 16;
@@ -126,6 +131,7 @@ static bool read_headers(struct line_reader *reader)
 
 static bool read_member(struct line_reader *reader, const struct json_token *name)
 {
+    ASSERT_SLOW(name != NULL);
     ASSERT(name->kind == JSON_NAME);
     ASSERT(reader->envelope != NULL);
     struct record *record = &reader->envelope->record;
@@ -163,6 +169,7 @@ static bool read_member(struct line_reader *reader, const struct json_token *nam
 
 static bool read_line(struct line_reader *reader, struct span line)
 {
+    ASSERT_SLOW(line.data != NULL || line.bytes == 0);
     ASSERT(reader->envelope != NULL);
     struct json_lexer *lexer = &reader->lexer;
     json_lexer_init(lexer, line);
@@ -183,6 +190,7 @@ static bool read_line(struct line_reader *reader, struct span line)
 /* A place for one more record, with the values of missing members. */
 static struct envelope *add_envelope(struct envelopes *envelopes)
 {
+    ASSERT_SLOW(envelopes != NULL);
     ASSERT(envelopes->count <= envelopes->capacity);
     if (envelopes->count == envelopes->capacity) {
         const uint64_t capacity = envelopes->capacity * 2 + 64;
@@ -218,6 +226,7 @@ static void place_headers(struct envelopes *envelopes)
 
 int envelopes_read(struct span file, const char *path, struct envelopes *out, struct error *error)
 {
+    ASSERT_SLOW(file.data != NULL || file.bytes == 0);
     ASSERT(path != NULL);
     ASSERT(out != NULL);
     *out = (struct envelopes){.bytes = malloc(file.bytes * 3 / 2 + 8)};

@@ -52,6 +52,7 @@ static struct source_file *from_base(struct record_source *source)
 /* Cuts the next line of a mapped file into topic->next. */
 static void next_line(struct topic *topic)
 {
+    ASSERT_SLOW(topic != NULL);
     ASSERT(topic->at <= topic->file.bytes);
     ASSERT(topic->partition_count == 1);
     if (topic->at == topic->file.bytes) {
@@ -78,6 +79,7 @@ static void next_line(struct topic *topic)
 /* Makes the record behind the current one the next. */
 static void advance(struct topic *topic)
 {
+    ASSERT_SLOW(topic != NULL);
     ASSERT(topic->partitions != NULL);
     topic->has_next = false;
     if (topic->is_mapped_lines) {
@@ -119,6 +121,7 @@ static int map_file(const char *path, struct span *out)
 
 static int count_partitions(struct topic *topic)
 {
+    ASSERT_SLOW(topic != NULL);
     topic->partition_count = 1;
     for (uint64_t i = 0; i < topic->envelopes.count; i++) {
         const uint32_t needed = topic->envelopes.list[i].partition + 1;
@@ -138,6 +141,8 @@ static int count_partitions(struct topic *topic)
 static int open_topic(struct topic *topic, const struct source_file_config *config, uint32_t index,
                       struct error *error)
 {
+    ASSERT(topic != NULL);
+    ASSERT(config != NULL);
     ASSERT(index < config->topic_count);
     ASSERT(config->topics[index] != NULL);
     char path[4096];
@@ -170,6 +175,7 @@ static int open_topic(struct topic *topic, const struct source_file_config *conf
 /* The topic whose next record comes first; NULL when none has one. */
 static struct topic *first_topic(struct source_file *source)
 {
+    ASSERT_SLOW(source != NULL);
     ASSERT(source->topics != NULL);
     struct topic *first = NULL;
     for (uint32_t i = 0; i < source->topic_count; i++) {
@@ -185,6 +191,7 @@ static struct topic *first_topic(struct source_file *source)
 /* Whether the topic's next record still comes before those of all other topics. */
 static bool stays_first(const struct source_file *source, const struct topic *topic)
 {
+    ASSERT_SLOW(source != NULL);
     ASSERT(topic->has_next);
     for (uint32_t i = 0; i < source->topic_count; i++) {
         const struct topic *other = &source->topics[i];
@@ -203,6 +210,7 @@ static bool stays_first(const struct source_file *source, const struct topic *to
 /* Reports a partition that never had a record. */
 static bool poll_empty(struct source_file *source, struct record_batch_view *out)
 {
+    ASSERT_SLOW(source != NULL);
     ASSERT(out != NULL);
     for (uint32_t i = 0; i < source->topic_count; i++) {
         struct topic *topic = &source->topics[i];

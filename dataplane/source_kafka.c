@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See source_kafka.h. The client pulls all records of one batch; here they get their headers and
  * the news of their partition (caught up, ended), which also goes up alone when there are no
- * records. */
+ * records.
+ *
+ *     lane 0 of 3:  partitions 0, 3, 6 ...      lane 1:  1, 4, 7 ...      lane 2:  2, 5, 8 ...
+ *
+ * Every lane computes the same split on its own, so there is no group coordinator and nothing to
+ * rebalance while lanes run; the number of receive lanes is fixed at start. */
 #include "dataplane/source_kafka.h"
 
 #include <errno.h>
@@ -38,8 +43,10 @@ struct source_kafka {
     struct record_header headers[SOURCE_KAFKA_HEADERS];
 };
 
+/* Only offsets that the table lists bound a partition; others are read on. */
 static enum kafka_end end_of(const struct source_kafka *source, uint32_t partition, int64_t *value)
 {
+    ASSERT(source->partition_count <= SOURCE_KAFKA_PARTITIONS_MAX);
     const struct plan_source *plan = source->plan;
     switch (plan->bounded) {
     case PLAN_BOUNDED_LATEST:
@@ -62,9 +69,12 @@ static enum kafka_end end_of(const struct source_kafka *source, uint32_t partiti
     }
 }
 
+/* A partition without a committed offset starts at its beginning, as with auto.offset.reset =
+ * earliest. */
 static enum kafka_start start_at_group(const struct source_kafka *source, uint32_t topic,
                                        uint32_t partition, int64_t *value)
 {
+    ASSERT(source->partition_count <= SOURCE_KAFKA_PARTITIONS_MAX);
     for (uint32_t i = 0; i < source->position_count; i++) {
         if (source->positions[i].topic == topic && source->positions[i].partition == partition) {
             *value = source->positions[i].offset;
@@ -75,9 +85,11 @@ static enum kafka_start start_at_group(const struct source_kafka *source, uint32
                                                                 : KAFKA_START_EARLIEST;
 }
 
+/* Partitions that a table with specific offsets does not list are read from the beginning. */
 static enum kafka_start start_of(const struct source_kafka *source, uint32_t topic,
                                  uint32_t partition, int64_t *value)
 {
+    ASSERT(source->partition_count <= SOURCE_KAFKA_PARTITIONS_MAX);
     const struct plan_source *plan = source->plan;
     switch (plan->startup) {
     case PLAN_STARTUP_LATEST:
@@ -103,6 +115,7 @@ static enum kafka_start start_of(const struct source_kafka *source, uint32_t top
 static void assign_partition(struct source_kafka *source, uint32_t topic, uint32_t number,
                              bool is_new)
 {
+    ASSERT(source->partition_count <= SOURCE_KAFKA_PARTITIONS_MAX);
     if (source->partition_count == SOURCE_KAFKA_PARTITIONS_MAX) {
         return;
     }
@@ -125,8 +138,11 @@ static void assign_partition(struct source_kafka *source, uint32_t topic, uint32
     }
 }
 
+/* Partition counts come with metadata, topic by topic; counts that grow later are not taken in,
+ * since they would change which lane reads what. */
 static void assign_topics(struct source_kafka *source)
 {
+    ASSERT(source->partition_count <= SOURCE_KAFKA_PARTITIONS_MAX);
     for (uint32_t i = 0; i < source->plan->topic_count; i++) {
         const int32_t count =
             kafka_client_partition_count(source->client, source->topic_indexes[i]);
@@ -145,9 +161,13 @@ static void assign_topics(struct source_kafka *source)
     }
 }
 
+/* Headers beyond the shared table are left out; a record's own come out in order. */
 static uint32_t show_headers(struct source_kafka *source, const struct kafka_record *from,
                              uint32_t used, struct record *into)
 {
+    ASSERT(source->partition_count <= SOURCE_KAFKA_PARTITIONS_MAX);
+    ASSERT(from != NULL);
+    ASSERT(into != NULL);
     struct span rest = from->headers;
     uint32_t left = from->header_count;
     struct kafka_header header;
@@ -164,8 +184,10 @@ static uint32_t show_headers(struct source_kafka *source, const struct kafka_rec
     return used;
 }
 
+/* Spans stay where the client has them: valid until the next poll or pull. */
 static void show_records(struct source_kafka *source, uint32_t count)
 {
+    ASSERT(source->partition_count <= SOURCE_KAFKA_PARTITIONS_MAX);
     uint32_t headers = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct kafka_record *from = &source->pulled[i];
@@ -191,6 +213,8 @@ static void show_records(struct source_kafka *source, uint32_t count)
 static bool add_news(struct source_kafka *source, struct partition *partition,
                      struct record_batch_view *out)
 {
+    ASSERT(source->partition_count <= SOURCE_KAFKA_PARTITIONS_MAX);
+    ASSERT(partition != NULL);
     struct kafka_source_status status;
     kafka_client_source_status(source->client, partition->client_index, &status);
     const bool ended = status.state == KAFKA_SOURCE_ENDED;
@@ -201,8 +225,10 @@ static bool add_news(struct source_kafka *source, struct partition *partition,
     return out->caught_up || out->ended;
 }
 
+/* Turns, so that a partition with steady news does not hide the others. */
 static bool poll_news(struct source_kafka *source, struct record_batch_view *out)
 {
+    ASSERT(source->partition_count <= SOURCE_KAFKA_PARTITIONS_MAX);
     for (uint32_t i = 0; i < source->partition_count; i++) {
         const uint32_t at = (source->turn + i) % source->partition_count;
         struct partition *partition = &source->partitions[at];
@@ -220,6 +246,8 @@ static bool poll_news(struct source_kafka *source, struct record_batch_view *out
 /* A lane without partitions says so once, for the watermark: nothing will ever come from here. */
 static bool tell_none(struct source_kafka *source, struct record_batch_view *out)
 {
+    ASSERT(source->partition_count <= SOURCE_KAFKA_PARTITIONS_MAX);
+    ASSERT(out != NULL);
     if (source->told_none || source->topics_left != 0 || source->partition_count != 0) {
         return false;
     }
@@ -232,9 +260,11 @@ static bool tell_none(struct source_kafka *source, struct record_batch_view *out
     return true;
 }
 
+/* A batch of the view is of one partition, which is what the client's pull gives. */
 static bool source_kafka_poll(struct record_source *self, uint64_t now_ns,
                               struct record_batch_view *out)
 {
+    ASSERT(out != NULL);
     struct source_kafka *source = (struct source_kafka *)self;
     (void)kafka_client_poll(source->client, now_ns);
     *out = (struct record_batch_view){.records = source->shown};
@@ -283,6 +313,7 @@ static void source_kafka_pause(struct record_source *self, uint32_t topic, uint3
 static uint32_t source_kafka_partitions(struct record_source *self, struct record_partition *into,
                                         uint32_t max, bool *complete)
 {
+    ASSERT(complete != NULL);
     const struct source_kafka *source = (const struct source_kafka *)self;
     for (uint32_t i = 0; i < source->partition_count && i < max; i++) {
         into[i] = (struct record_partition){
@@ -294,6 +325,7 @@ static uint32_t source_kafka_partitions(struct record_source *self, struct recor
     return source->partition_count;
 }
 
+/* The news is void as well: it was about what comes again. */
 static void source_kafka_rewind(struct record_source *self, uint32_t topic, uint32_t number,
                                 int64_t offset)
 {
@@ -318,6 +350,7 @@ static const struct record_source_ops source_kafka_ops = {
 
 static int name_topics(struct source_kafka *source, struct error *error)
 {
+    ASSERT(source->partition_count <= SOURCE_KAFKA_PARTITIONS_MAX);
     for (uint32_t i = 0; i < source->plan->topic_count; i++) {
         if (!kafka_client_topic(source->client, source->plan->topics[i],
                                 &source->topic_indexes[i])) {
@@ -331,6 +364,8 @@ static int name_topics(struct source_kafka *source, struct error *error)
 int source_kafka_create(const struct source_kafka_config *config, struct source_kafka **out,
                         struct error *error)
 {
+    ASSERT(config != NULL);
+    ASSERT(out != NULL);
     ASSERT(config->client != NULL && config->source != NULL);
     ASSERT(config->lane_index < config->lane_count);
     const uint32_t topics = config->source->topic_count;
@@ -380,11 +415,13 @@ void source_kafka_destroy(struct source_kafka *source)
 
 struct record_source *source_kafka_records(struct source_kafka *source)
 {
+    ASSERT(source->partition_count <= SOURCE_KAFKA_PARTITIONS_MAX);
     return &source->records;
 }
 
 bool source_kafka_has_failed(const struct source_kafka *source, int16_t *error_code)
 {
+    ASSERT(source->partition_count <= SOURCE_KAFKA_PARTITIONS_MAX);
     for (uint32_t i = 0; i < source->partition_count; i++) {
         struct kafka_source_status status;
         kafka_client_source_status(source->client, source->partitions[i].client_index, &status);
@@ -399,6 +436,7 @@ bool source_kafka_has_failed(const struct source_kafka *source, int16_t *error_c
 uint32_t source_kafka_progress(const struct source_kafka *source,
                                struct source_kafka_progress *into, uint32_t max)
 {
+    ASSERT(source->partition_count <= SOURCE_KAFKA_PARTITIONS_MAX);
     uint32_t count = 0;
     for (; count < source->partition_count && count < max; count++) {
         const struct partition *partition = &source->partitions[count];

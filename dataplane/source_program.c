@@ -67,6 +67,7 @@ static const struct expr *restate(struct source_program *program, const struct p
 static int fill_outputs(struct source_program *program, const struct plan_source *source,
                         uint32_t count, struct error *error)
 {
+    ASSERT(program != NULL);
     program->outputs = calloc(count, sizeof(*program->outputs));
     if (program->outputs == NULL) {
         return error_set(error, -ENOMEM, "out of memory for a source's expressions");
@@ -86,6 +87,8 @@ static int fill_outputs(struct source_program *program, const struct plan_source
 int source_program_create(const struct plan_node *node, const char *time_zone,
                           struct source_program **out, struct error *error)
 {
+    ASSERT(node != NULL);
+    ASSERT(out != NULL);
     ASSERT(node->operator== PLAN_SOURCE);
     const struct plan_source *source = &node->source;
     const uint32_t count = source->computed_count + (source->watermark != NULL ? 1 : 0);

@@ -1,14 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Running one plan node on one lane; see stage.h for the picture. Control items are merged over the
- * channels here, so bodies only ever see the minimum. */
+ * channels here, so bodies only ever see the minimum.
+ *
+ *     channels (queues, rings) -> take_item -> task -> do_task -> output -> exchanges
+ *
+ * Invariants:
+ *   1. One task is open at a time, and no item is taken while one is: order within a channel is
+ *   kept.
+ *   2. A body sees the minimum of watermarks and ticks over channels, which only grows.
+ *   3. A channel whose barrier has come is not read until all have (alignment), so that what is
+ *   counted before a barrier on one channel is counted before it on all. */
 #include "dataplane/stage.h"
 
 #include <stdio.h>
 
 #include "dataplane/ledger.h"
 
+/* The first reason counts. Starved outputs fail with their own words: the cause is a pool too
+ * small, whatever the body made of it. */
 static bool fail(struct stage *stage, const struct error *reason)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
+    ASSERT(reason != NULL);
     stage->has_failed = true;
     stage->failure = *reason;
     if (stage->output != NULL && output_is_starved(stage->output)) {
@@ -22,9 +36,12 @@ static bool fail(struct stage *stage, const struct error *reason)
     return false;
 }
 
-/* A body that ignored a starved output has lost rows: that must not go unseen. */
+/* A body that ignored a starved output has lost rows: that must not go unseen. Bodies may ignore
+ * what the output answers only as long as they asked for room; this is the net below. */
 static bool check_output(struct stage *stage)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
     if (stage->output != NULL && UNLIKELY(output_is_starved(stage->output))) {
         static const struct error none;
         return fail(stage, &none);
@@ -32,20 +49,26 @@ static bool check_output(struct stage *stage)
     return true;
 }
 
+/* Replays and tests have no clock hook: the turn's time is exact enough there, and the same each
+ * run. */
 static uint64_t read_clock(const struct stage *stage, uint64_t now_ns)
 {
+    ASSERT(stage->node != NULL);
     const struct stage_hooks *hooks = stage->hooks;
     return hooks->clock == NULL ? now_ns : hooks->clock(hooks->context);
 }
 
 static void count_parcel(struct stage *stage, const struct parcel *parcel)
 {
+    ASSERT(stage->node != NULL);
     stage->stage_counters[STAGE_PARCELS_IN]++;
     stage->stage_counters[STAGE_ROWS_IN] += parcel->row_count;
 }
 
 static void drop_parcel(struct stage *stage)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
     struct parcel *parcel = stage->parcel;
     stage->parcel = NULL;
     stage->task = STAGE_IDLE;
@@ -53,8 +76,11 @@ static void drop_parcel(struct stage *stage)
     parcel_release(parcel, stage->pool);
 }
 
+/* The ledger's times are set once: a parcel that waits and comes again keeps its first. */
 static enum operator_verdict process_in_sink(struct stage *stage, uint64_t now_ns)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
     struct parcel *parcel = stage->parcel;
     if (parcel->operated_ns == 0) {
         parcel->operated_ns = read_clock(stage, now_ns);
@@ -67,8 +93,11 @@ static enum operator_verdict process_in_sink(struct stage *stage, uint64_t now_n
     return verdict;
 }
 
+/* Room for two rows out a row in: -U and +U. An operator that makes more asks for itself. */
 static enum operator_verdict process_in_operator(struct stage *stage, uint64_t now_ns)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
     struct parcel *parcel = stage->parcel;
     if (!output_room(stage->output, 2 * parcel->row_count)) {
         return OPERATOR_AGAIN;
@@ -76,6 +105,7 @@ static enum operator_verdict process_in_operator(struct stage *stage, uint64_t n
     if (parcel->routed_ns == 0) {
         parcel->routed_ns = read_clock(stage, now_ns);
     }
+    /* What the operator writes now inherits the parcel's times, up to output_pass. */
     output_stamp(stage->output, parcel);
     struct operator* operator= stage->operator;
     const enum operator_verdict verdict = operator->ops->process(operator, stage->input, parcel);
@@ -86,6 +116,8 @@ static enum operator_verdict process_in_operator(struct stage *stage, uint64_t n
 /* Works on the open task; true when it is finished. */
 static bool do_rows(struct stage *stage, uint64_t now_ns)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
     enum operator_verdict verdict = OPERATOR_DONE;
     if (stage->sink != NULL) {
         verdict = process_in_sink(stage, now_ns);
@@ -112,9 +144,13 @@ static bool do_rows(struct stage *stage, uint64_t now_ns)
     return check_output(stage);
 }
 
-/* Time moved: lets the operator act on it, then tells the nodes below. */
+/* Time moved: lets the operator act on it, then tells the nodes below. An operator without the
+ * call lets time pass; the nodes below are told after it has acted, so that its rows go in front
+ * of the watermark. */
 static bool do_time(struct stage *stage)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
     const bool is_tick = stage->task == STAGE_TICK;
     struct operator* operator= stage->operator;
     if (operator!= NULL) {
@@ -139,6 +175,8 @@ static bool do_time(struct stage *stage)
 
 static bool do_task(struct stage *stage, uint64_t now_ns)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
     switch (stage->task) {
     case STAGE_IDLE:
         return true;
@@ -149,8 +187,10 @@ static bool do_task(struct stage *stage, uint64_t now_ns)
     }
 }
 
+/* Idle channels do not hold the minimum back (watermark.h), so idleness can move it as well. */
 static void open_watermark(struct stage *stage, bool moved)
 {
+    ASSERT(stage != NULL);
     if (moved) {
         stage->task = STAGE_WATERMARK;
         stage->value = stage->watermark.value_ms;
@@ -160,6 +200,8 @@ static void open_watermark(struct stage *stage, bool moved)
 /* Says idle or active to the nodes below when all channels together have changed. */
 static void pass_idleness(struct stage *stage)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
     const bool idle = watermark_is_idle(&stage->watermark);
     if (idle != stage->said_idle && stage->output != NULL) {
         output_control(stage->output, idle ? PARCEL_IDLE : PARCEL_ACTIVE, 0);
@@ -167,8 +209,12 @@ static void pass_idleness(struct stage *stage)
     stage->said_idle = idle;
 }
 
+/* Processing time over channels is a minimum as well, but has no idleness: every source ticks. */
 static void take_tick(struct stage *stage, struct channel *channel, int64_t tick_ms)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
+    ASSERT(channel != NULL);
     channel->tick_ms = tick_ms;
     int64_t minimum = tick_ms;
     for (uint32_t i = 0; i < stage->channel_count; i++) {
@@ -184,9 +230,12 @@ static void take_tick(struct stage *stage, struct channel *channel, int64_t tick
     }
 }
 
-/* Passes the barrier on once no channel can bring rows of before it any more. */
+/* Passes the barrier on once no channel can bring rows of before it any more. Ended channels
+ * count as aligned: nothing comes from them any more. */
 static void align(struct stage *stage)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
     const int64_t epoch = stage->barrier_epoch;
     for (uint32_t i = 0; i < stage->channel_count; i++) {
         if (!stage->channels[i].is_aligned && !stage->channels[i].is_ended) {
@@ -206,8 +255,12 @@ static void align(struct stage *stage)
     }
 }
 
+/* The last end is passed on behind everything; ended stages are still polled until their output
+ * is flushed. */
 static void take_end(struct stage *stage, struct channel *channel)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
     ASSERT(!channel->is_ended);
     channel->is_ended = true;
     stage->channels_ended++;
@@ -224,6 +277,8 @@ static void take_end(struct stage *stage, struct channel *channel)
 
 static void take_item(struct stage *stage, uint32_t number, struct item item)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
     ASSERT(stage->task == STAGE_IDLE);
     struct channel *channel = &stage->channels[number];
     ASSERT(!channel->is_ended);
@@ -258,10 +313,14 @@ static void take_item(struct stage *stage, uint32_t number, struct item item)
     }
 }
 
-/* Takes items from one channel until it is empty, closed or the stage is stuck. */
+/* Takes items from one channel until it is empty, closed or the stage is stuck. A ring's items
+ * are bounded by the budget, a queue's are not: those rows are in the lane already, and letting
+ * them wait costs memory. */
 static uint32_t drain_channel(struct stage *stage, uint32_t number, uint64_t now_ns,
                               uint32_t items_max)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
     struct channel *channel = &stage->channels[number];
     uint32_t work = 0;
     while (work < items_max && !channel->is_aligned && !channel->is_ended) {
@@ -284,8 +343,11 @@ static uint32_t drain_channel(struct stage *stage, uint32_t number, uint64_t now
     return work;
 }
 
+/* Sources write their own control items, END among them. */
 static uint32_t poll_source(struct stage *stage, uint64_t now_ns, uint32_t budget)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
     uint32_t work = 0;
     struct source *source = stage->source;
     if (source->ended) {
@@ -303,13 +365,17 @@ static uint32_t poll_source(struct stage *stage, uint64_t now_ns, uint32_t budge
     return work;
 }
 
+/* What could not be finished last time comes first (1). */
 static uint32_t poll_channels(struct stage *stage, uint64_t now_ns, bool enter, uint32_t budget)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
     uint32_t work = 0;
     if (stage->task != STAGE_IDLE) {
         work++;
         if (!do_task(stage, now_ns)) {
             stage->stage_counters[STAGE_BLOCKED]++;
+            /* Blocked or failed: no work was done, so a lane with nothing else may go idle. */
             return stage->task == STAGE_IDLE;
         }
     }
@@ -323,8 +389,12 @@ static uint32_t poll_channels(struct stage *stage, uint64_t now_ns, bool enter, 
     return work;
 }
 
+/* enter: whether rows may come into the lane here, see job.h on admission. The output is flushed
+ * in any case, since others may wait for it. */
 uint32_t stage_poll(struct stage *stage, uint64_t now_ns, bool enter, uint32_t budget)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
     ASSERT(!stage->has_failed);
     uint32_t work = 0;
     if (stage->source != NULL) {
@@ -339,8 +409,11 @@ uint32_t stage_poll(struct stage *stage, uint64_t now_ns, bool enter, uint32_t b
     return work;
 }
 
+/* A parcel in work counts whole: how much of it is done, only the body knows. */
 uint32_t stage_waiting_rows(const struct stage *stage)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
     uint32_t rows = stage->parcel != NULL ? stage->parcel->row_count : 0;
     for (uint32_t i = 0; i < stage->channel_count; i++) {
         const struct channel *channel = &stage->channels[i];
@@ -351,6 +424,8 @@ uint32_t stage_waiting_rows(const struct stage *stage)
 
 bool stage_is_quiet(const struct stage *stage)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
     if (stage->task != STAGE_IDLE || (stage->output != NULL && output_has_backlog(stage->output))) {
         return false;
     }

@@ -31,15 +31,18 @@ static struct table_sink *self_of(struct sink *sink)
 
 static enum operator_verdict fail(struct table_sink *self, const char *reason)
 {
+    ASSERT_SLOW(self->plan != NULL);
     (void)error_set(&self->context->failure, 0, "table %s: %s", self->plan->table, reason);
     return OPERATOR_FAILED;
 }
 
-/* Encodes one half of a record.
- * is_null  set when the half has no bytes */
+/* Encodes one half of a record. is_null  set when the half has no bytes. The reason of a failure
+ * is the encoder's; sizes are told by half, since the two have their own options. */
 static enum operator_verdict encode(struct table_sink *self, bool is_key, const struct row *row,
                                     struct span *out, bool *is_null)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->context != NULL);
     const struct span_mut into = is_key ? self->key : self->value;
     size_t bytes = 0;
     const enum encoder_verdict verdict = is_key ? encoder_key(self->encoder, row, into, &bytes)
@@ -58,9 +61,12 @@ static enum operator_verdict encode(struct table_sink *self, bool is_key, const 
     }
 }
 
-/* The time of the record: the written metadata column, else processing time. */
+/* The time of the record: the written metadata column, else processing time. As Flink: without a
+ * written timestamp column the record has the time at which it was processed. */
 static int64_t timestamp_of(const struct table_sink *self, const struct row *row)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->context != NULL);
     const uint32_t column = self->plan->timestamp_column;
     if (column == UINT32_MAX || row_is_null(row, column)) {
         return self->parcel->processing_ms;
@@ -85,6 +91,8 @@ static int32_t partition_of(const struct table_sink *self)
 
 static enum operator_verdict append(struct table_sink *self, const struct row *row)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->context != NULL);
     struct record record = {
         .offset = -1,
         .leader_epoch = -1,
@@ -110,8 +118,12 @@ static enum operator_verdict append(struct table_sink *self, const struct row *r
     }
 }
 
+/* An upsert topic needs no -U where the +U of the same key follows: the key's newer value
+ * replaces it anyhow. */
 static enum operator_verdict take_row(struct table_sink *self, const struct row *row)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->context != NULL);
     if (self->plan->connector == PLAN_CONNECTOR_UPSERT_KAFKA && row->kind == ROW_UPDATE_BEFORE &&
         self->plan->drop_update_before) {
         self->counters.update_before_rows++;
@@ -128,6 +140,7 @@ static enum operator_verdict take_row(struct table_sink *self, const struct row 
     }
 }
 
+/* The place in the parcel is all that is kept over AGAIN; the row is encoded anew. */
 static enum operator_verdict table_sink_process(struct sink *sink, const struct parcel *parcel)
 {
     struct table_sink *self = self_of(sink);
@@ -168,6 +181,7 @@ static struct span_mut make_buffer(size_t bytes)
 
 static int create_parts(struct table_sink *self, struct error *error)
 {
+    ASSERT(self != NULL);
     const struct sink_context *context = self->context;
     const struct table_sink_environment *environment = context->environment;
     int code =
@@ -198,6 +212,8 @@ static void table_sink_close(struct sink *sink)
 
 static int table_sink_open(struct sink_context *context, struct sink **out, struct error *error)
 {
+    ASSERT(context != NULL);
+    ASSERT(out != NULL);
     ASSERT(context->environment != NULL);
     struct table_sink *self = calloc(1, sizeof(*self));
     if (self == NULL) {

@@ -2,7 +2,19 @@
 /* The steps of one poll: take a batch, decode a chunk of it into staging, run the program over the
  * chunk, write its rows. Each step can stop for want of room and goes on in the next poll. A batch
  * whose records cannot wait (their bytes belong to the network) is given back from the first record
- * not finished on, and comes again. */
+ * not finished on, and comes again.
+ *
+ *     record source -> batch -> [record_next] -> decoder -> chunk -> program -> output
+ *                                                 |         staged rows   columns, watermark
+ *                                                 +-> bad: fail, skip, dead letter
+ *
+ * Invariants:
+ *   1. Rows go out in the order of records; rows of a record in the order the decoder gives
+ *   them.
+ *   2. Before a record is skipped or sent away, every row before it has gone out.
+ *   3. A record of which some rows have gone out is resumed behind them, though it is decoded
+ *   anew.
+ *   4. No watermark goes out before all partitions are known: one not yet known could be behind. */
 #include "dataplane/table_source.h"
 
 #include <errno.h>
@@ -70,8 +82,11 @@ static struct table_source *self_of(struct source *source)
 
 /* ---- Watermarks ---- */
 
+/* Called after each chance of a move; only growth is news. */
 static void send_watermark(struct table_source *self, uint32_t *work)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     const int64_t value_ms = self->partitions.watermark.value_ms;
     if (self->is_complete && value_ms > self->watermark_sent_ms) {
         self->watermark_sent_ms = value_ms;
@@ -80,8 +95,11 @@ static void send_watermark(struct table_source *self, uint32_t *work)
     }
 }
 
+/* A source that has ended is not idle: it no longer holds anything back. */
 static void tell_idleness(struct table_source *self)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     const bool idle =
         self->is_complete && watermark_is_idle(&self->partitions.watermark) && !self->base.ended;
     if (idle != self->said_idle) {
@@ -90,9 +108,13 @@ static void tell_idleness(struct table_source *self)
     }
 }
 
-/* In a replay, time is the records': periodic watermarks go out between two records. */
+/* In a replay, time is the records': periodic watermarks go out between two records. Flink's
+ * periodic emission, with the records' clock in place of the wall's: an interval starts at the
+ * first record and the watermark goes out in front of the record that passes its end. */
 static void pass_virtual_time(struct table_source *self, int64_t record_ms, uint32_t *work)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     const int64_t interval_ms = (int64_t)self->plan->watermark_interval_ms;
     if (!self->context->is_replay || self->plan->watermark_on_event || interval_ms == 0 ||
         record_ms < self->next_emit_ms) {
@@ -104,8 +126,11 @@ static void pass_virtual_time(struct table_source *self, int64_t record_ms, uint
     self->next_emit_ms = record_ms + interval_ms;
 }
 
+/* Processing time never falls, though wall clocks and record times do. */
 static void send_tick(struct table_source *self, uint64_t now_ns)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     int64_t now_ms = self->processing_ms;
     if (!self->context->is_replay) {
         now_ms = ((int64_t)now_ns + self->context->hooks->wall_offset_ns) / NANOSECONDS_A_MS;
@@ -122,8 +147,11 @@ static void send_tick(struct table_source *self, uint64_t now_ns)
 
 /* ---- Failures and bad records ---- */
 
+/* Names the record as a person would look for it: table, topic, partition, offset. */
 static enum operator_verdict fail_at(struct table_source *self, uint32_t record, const char *reason)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     const uint32_t topic = self->batch.topic;
     (void)error_set(&self->context->failure, 0, "table %s, topic %s, partition %u, offset %lld: %s",
                     self->plan->table,
@@ -135,6 +163,8 @@ static enum operator_verdict fail_at(struct table_source *self, uint32_t record,
 /* The rows of a bad record that are still in staging are taken back. */
 static void forget_record(struct table_source *self)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     struct chunk *chunk = &self->chunk;
     while (chunk->count > 0 && chunk->record[chunk->count - 1] == self->record_next) {
         chunk->count--;
@@ -142,8 +172,11 @@ static void forget_record(struct table_source *self)
     }
 }
 
+/* A record counts when it is over, whether it gave rows or not; give_back takes the count back. */
 static void end_record(struct table_source *self)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     self->in_record = false;
     self->rows_before = 0;
     self->rows_of_record = 0;
@@ -154,14 +187,19 @@ static void end_record(struct table_source *self)
 /* The record at record_next waits, with this reason. */
 static void hold_bad(struct table_source *self, const char *reason)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     if (reason != self->reason) {
         (void)snprintf(self->reason, sizeof(self->reason), "%s", reason);
     }
     self->is_bad = true;
 }
 
+/* Partition -1: where dead letters go is the sink's choice. */
 static enum operator_verdict send_letter(struct table_source *self, const char *reason)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     dead_letter_fill(&self->letter, &self->batch.records[self->record_next],
                      self->plan->topics[self->batch.topic], self->batch.partition, reason);
     const enum record_sink_verdict verdict = record_sink_append(
@@ -175,6 +213,8 @@ static enum operator_verdict send_letter(struct table_source *self, const char *
  * then a batch that is given back never brings the same record here twice. */
 static enum operator_verdict take_bad(struct table_source *self, const char *reason)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     if (self->plan->on_error == PLAN_ON_ERROR_FAIL) {
         return fail_at(self, self->record_next, reason);
     }
@@ -205,8 +245,10 @@ static enum step step_of(enum operator_verdict verdict)
                                     : (verdict == OPERATOR_AGAIN ? STEP_AGAIN : STEP_FAILED);
 }
 
+/* A record that comes again after a rewind skips the rows that have gone out (3). */
 static enum step begin_record(struct table_source *self)
 {
+    ASSERT_SLOW(self != NULL);
     const struct record *record = &self->batch.records[self->record_next];
     const struct partition_place *place = &self->partitions.places[self->number];
     if (place->resume_offset == record->offset) {
@@ -224,8 +266,11 @@ static enum step begin_record(struct table_source *self)
     }
 }
 
+/* Rows of a resumed record are decoded again and dropped until the place is reached. */
 static void stage_row(struct table_source *self)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     struct chunk *chunk = &self->chunk;
     struct row *row = (struct row *)(void *)(chunk->bytes + chunk->used);
     ASSERT_SLOW(row_check(&self->plan->decoded, row, chunk->capacity - chunk->used));
@@ -240,8 +285,11 @@ static void stage_row(struct table_source *self)
     chunk->used += row->bytes;
 }
 
+/* FULL with rows staged only means that the chunk is full; without any, the row can never fit. */
 static enum step decode_row(struct table_source *self)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     struct chunk *chunk = &self->chunk;
     const struct span_mut into = {
         .data = chunk->bytes + chunk->used,
@@ -266,9 +314,11 @@ static enum step decode_row(struct table_source *self)
     }
 }
 
-/* Decodes records until the chunk is full or the batch is at its end. */
+/* Decodes records until the chunk is full or the batch is at its end. CHUNK_BYTES closes the
+ * chunk, not the row: the last row may reach past it. */
 static enum operator_verdict fill_chunk(struct table_source *self)
 {
+    ASSERT_SLOW(self != NULL);
     struct chunk *chunk = &self->chunk;
     enum step step = STEP_MORE;
     chunk->count = 0;
@@ -296,6 +346,8 @@ static enum operator_verdict fill_chunk(struct table_source *self)
 /* Runs the program from row `next` on, over as many rows as its scratch allows. */
 static enum operator_verdict run_program(struct table_source *self)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     struct chunk *chunk = &self->chunk;
     struct program_state *state = source_program_state(self->program);
     const struct program_context context = {
@@ -303,6 +355,7 @@ static enum operator_verdict run_program(struct table_source *self)
         .processing_ms = self->processing_ms,
     };
     uint32_t count = chunk->count - chunk->next;
+    /* A program that ran out of scratch runs again over half of the rows. */
     while (count > 0) {
         const enum program_verdict verdict = program_run(
             state, &context, (const struct row *const *)chunk->rows + chunk->next, count);
@@ -323,12 +376,15 @@ static enum operator_verdict run_program(struct table_source *self)
 
 static const struct vector *computed(const struct table_source *self, uint32_t output)
 {
+    ASSERT_SLOW(self->plan != NULL);
     return program_result(source_program_state(self->program), output);
 }
 
 /* The event time of a staged row: its time attribute in whole milliseconds. */
 static int64_t time_of(const struct table_source *self, const struct row *row, uint32_t index)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     const int32_t column = self->context->node->time_column;
     if (column < 0) {
         return ROW_TIME_NONE;
@@ -342,9 +398,12 @@ static int64_t time_of(const struct table_source *self, const struct row *row, u
     return vector->null[index] != VECTOR_VALUE ? ROW_TIME_NONE : vector->timestamp[index].ms;
 }
 
+/* Picks count over fields, then computed columns, see plan_source. */
 static bool set_column(const struct table_source *self, struct row_writer *writer,
                        const struct row *row, uint32_t index, uint32_t column)
 {
+    ASSERT_SLOW(column < writer->layout->column_count);
+    ASSERT_SLOW(self->plan != NULL);
     const uint32_t pick = self->plan->column_picks[column];
     if (pick < self->plan->field_count) {
         return row_copy_column(writer, column, &self->plan->decoded, row, pick);
@@ -352,8 +411,11 @@ static bool set_column(const struct table_source *self, struct row_writer *write
     return program_store(computed(self, pick - self->plan->field_count), index, writer, column);
 }
 
+/* A row that grows past its parcel is moved to a larger one, with doubling room. */
 static bool write_picked(struct table_source *self, const struct row *row, uint32_t index)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     struct output *output = self->context->output;
     struct row_writer writer;
     if (!output_row_begin(output, &writer, row)) {
@@ -372,9 +434,12 @@ static bool write_picked(struct table_source *self, const struct row *row, uint3
     return true;
 }
 
-/* Takes a row's watermark into account; true when the minimum over partitions moved. */
+/* Takes a row's watermark into account; true when the minimum over partitions moved. A NULL
+ * watermark expression moves nothing. */
 static bool move_watermark(struct table_source *self, uint32_t index)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     if (self->plan->watermark == NULL) {
         return false;
     }
@@ -383,8 +448,11 @@ static bool move_watermark(struct table_source *self, uint32_t index)
            watermark_move(&self->partitions.watermark, self->number, vector->timestamp[index].ms);
 }
 
+/* In the order of Flink's source: periodic emission first, then the row, then its watermark. */
 static enum operator_verdict write_row(struct table_source *self, uint32_t *work)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     struct chunk *chunk = &self->chunk;
     if (self->program != NULL && chunk->next >= chunk->run_end) {
         const enum operator_verdict verdict = run_program(self);
@@ -412,6 +480,8 @@ static enum operator_verdict write_row(struct table_source *self, uint32_t *work
 
 static enum operator_verdict write_chunk(struct table_source *self, uint32_t *work)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     while (self->chunk.next < self->chunk.count) {
         if (!output_room(self->context->output, 1)) {
             return OPERATOR_AGAIN;
@@ -426,8 +496,10 @@ static enum operator_verdict write_chunk(struct table_source *self, uint32_t *wo
 
 /* ---- Batches ---- */
 
+/* Batches without records bring only news. */
 static void begin_batch(struct table_source *self)
 {
+    ASSERT_SLOW(self != NULL);
     self->record_next = 0;
     self->in_record = false;
     self->rows_before = 0;
@@ -439,8 +511,11 @@ static void begin_batch(struct table_source *self)
     }
 }
 
+/* In a replay a pause between files is no idleness: the recorded order decides. */
 static void end_batch(struct table_source *self, uint32_t *work)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     bool moved = false;
     if (self->batch.ended) {
         moved = partitions_end(&self->partitions, self->number);
@@ -456,8 +531,10 @@ static void end_batch(struct table_source *self, uint32_t *work)
     tell_idleness(self);
 }
 
+/* Kafka's bytes lie in the stream's buffer; files are mapped and stay. */
 static bool cannot_wait(const struct table_source *self)
 {
+    ASSERT_SLOW(self->plan != NULL);
     return self->edge.records->ops->rewind != NULL;
 }
 
@@ -465,6 +542,8 @@ static bool cannot_wait(const struct table_source *self)
  * remembered. */
 static void give_back(struct table_source *self)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     struct record_source *records = self->edge.records;
     if (!self->has_batch || !cannot_wait(self) || self->batch.record_count == 0) {
         return;
@@ -494,8 +573,11 @@ static void give_back(struct table_source *self)
     record_source_release(records);
 }
 
+/* The list of partitions may grow until it is complete, which the watermark waits for (4). */
 static bool take_batch(struct table_source *self, uint64_t now_ns)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     if (!self->is_complete) {
         self->is_complete = partitions_list(&self->partitions, self->edge.records);
     }
@@ -514,8 +596,11 @@ static bool take_batch(struct table_source *self, uint64_t now_ns)
     return true;
 }
 
+/* One stamp a chunk: the clock is read once for up to 256 rows. */
 static void stamp_output(struct table_source *self, uint64_t now_ns)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     const struct stage_hooks *hooks = self->context->hooks;
     const struct parcel stamps = {
         .processing_ms = self->processing_ms,
@@ -524,9 +609,12 @@ static void stamp_output(struct table_source *self, uint64_t now_ns)
     output_stamp(self->context->output, &stamps);
 }
 
-/* Works on the batch at hand. */
+/* Works on the batch at hand. One chunk at a time, so that a poll's rows are bounded by its
+ * budget and the chunk's size. */
 static enum operator_verdict work_off(struct table_source *self, uint64_t now_ns, uint32_t *work)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     const uint32_t before = self->record_next;
     if (self->chunk.next == self->chunk.count &&
         (self->record_next < self->batch.record_count || self->is_bad)) {
@@ -548,6 +636,8 @@ static enum operator_verdict work_off(struct table_source *self, uint64_t now_ns
 /* Ends the source when nothing will come any more. */
 static void end_when_over(struct table_source *self, uint32_t *work)
 {
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     /* Recorded files end, whatever the table says of the topic. */
     const bool is_bounded = self->plan->bounded != PLAN_UNBOUNDED || self->context->is_replay;
     const bool all_ended =
@@ -564,6 +654,8 @@ static void end_when_over(struct table_source *self, uint32_t *work)
     (*work)++;
 }
 
+/* After a drain nothing new is taken, what is at hand is finished, and END goes out without a
+ * last watermark: windows stay open for the next start. */
 static enum operator_verdict table_source_poll(struct source *source, uint64_t now_ns,
                                                uint32_t records_max, uint32_t *work)
 {
@@ -602,8 +694,10 @@ static void table_source_drain(struct source *source)
 
 /* ---- Opening and closing ---- */
 
+/* Then staged rows are copied whole, without going over columns. */
 static bool is_identity(const struct plan_node *node)
 {
+    ASSERT_SLOW(node->input_count <= PLAN_INPUTS_MAX);
     const struct plan_source *plan = &node->source;
     bool same = node->layout.column_count == plan->field_count;
     for (uint32_t i = 0; same && i < plan->field_count; i++) {
@@ -612,8 +706,10 @@ static bool is_identity(const struct plan_node *node)
     return same;
 }
 
+/* Parts are made in the order in which they need each other; close copes with any prefix. */
 static int create_parts(struct table_source *self, struct error *error)
 {
+    ASSERT(self != NULL);
     const struct source_context *context = self->context;
     const struct table_source_environment *environment = context->environment;
     int code =
@@ -656,6 +752,8 @@ static void table_source_close(struct source *source)
 static int table_source_open(struct source_context *context, struct source **out,
                              struct error *error)
 {
+    ASSERT(context != NULL);
+    ASSERT(out != NULL);
     ASSERT(context->environment != NULL);
     struct table_source *self = calloc(1, sizeof(*self));
     if (self == NULL) {

@@ -35,11 +35,13 @@ static const char *const kind_names[] = {
 
 static bool has_length(const struct type *type)
 {
+    ASSERT_SLOW(type->kind <= TYPE_ROW);
     return type_is_text(type);
 }
 
 static bool has_precision(const struct type *type)
 {
+    ASSERT_SLOW(type->kind <= TYPE_ROW);
     return type->kind == TYPE_DECIMAL || type->kind == TYPE_TIME || type->kind == TYPE_TIMESTAMP ||
            type->kind == TYPE_TIMESTAMP_LTZ;
 }
@@ -48,6 +50,8 @@ static bool equal_at(const struct type *a, const struct type *b, uint32_t depth)
 
 static bool fields_equal(const struct type *a, const struct type *b, uint32_t depth)
 {
+    ASSERT_SLOW(a->kind <= TYPE_ROW);
+    ASSERT_SLOW(b->kind <= TYPE_ROW);
     if (a->field_count != b->field_count) {
         return false;
     }
@@ -62,6 +66,8 @@ static bool fields_equal(const struct type *a, const struct type *b, uint32_t de
 
 static bool equal_at(const struct type *a, const struct type *b, uint32_t depth)
 {
+    ASSERT_SLOW(a->kind <= TYPE_ROW);
+    ASSERT_SLOW(b->kind <= TYPE_ROW);
     if (depth == TYPE_DEPTH_MAX || a->kind != b->kind) {
         return false;
     }
@@ -98,6 +104,7 @@ struct printer {
 
 static __attribute__((format(printf, 2, 3))) void put(struct printer *out, const char *format, ...)
 {
+    ASSERT_SLOW(out != NULL);
     va_list arguments;
     va_start(arguments, format);
     const size_t room = TYPE_PRINT_BYTES - out->used;
@@ -111,6 +118,8 @@ static void print_at(struct printer *out, const struct type *type, uint32_t dept
 
 static void print_nested(struct printer *out, const struct type *type, uint32_t depth)
 {
+    ASSERT_SLOW(type->kind <= TYPE_ROW);
+    ASSERT_SLOW(out != NULL);
     put(out, "%s<", kind_names[type->kind]);
     if (type->kind == TYPE_MAP) {
         print_at(out, type->key, depth);
@@ -129,6 +138,8 @@ static void print_nested(struct printer *out, const struct type *type, uint32_t 
 
 static void print_plain(struct printer *out, const struct type *type)
 {
+    ASSERT_SLOW(type->kind <= TYPE_ROW);
+    ASSERT_SLOW(out != NULL);
     if (type->kind == TYPE_VARCHAR && type->length == TYPE_LENGTH_MAX) {
         put(out, "STRING");
     } else if (type->kind == TYPE_VARBINARY && type->length == TYPE_LENGTH_MAX) {
@@ -146,6 +157,8 @@ static void print_plain(struct printer *out, const struct type *type)
 
 static void print_at(struct printer *out, const struct type *type, uint32_t depth)
 {
+    ASSERT_SLOW(type->kind <= TYPE_ROW);
+    ASSERT_SLOW(out != NULL);
     if (depth == TYPE_DEPTH_MAX) {
         put(out, "…");
         return;

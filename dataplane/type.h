@@ -97,6 +97,7 @@ struct value {
  * threads  any */
 static inline uint32_t type_slot_count(const struct type *type)
 {
+    ASSERT_SLOW(type->kind <= TYPE_ROW);
     switch (type->kind) {
     case TYPE_DECIMAL:
         return type->precision > TYPE_DECIMAL_NARROW_MAX ? 2 : 1;
@@ -112,6 +113,7 @@ static inline uint32_t type_slot_count(const struct type *type)
  * threads  any */
 static inline bool type_is_text(const struct type *type)
 {
+    ASSERT_SLOW(type->kind <= TYPE_ROW);
     return type->kind >= TYPE_CHAR && type->kind <= TYPE_VARBINARY;
 }
 
@@ -119,6 +121,7 @@ static inline bool type_is_text(const struct type *type)
  * threads  any */
 static inline bool type_is_integer(const struct type *type)
 {
+    ASSERT_SLOW(type->kind <= TYPE_ROW);
     return type->kind >= TYPE_TINYINT && type->kind <= TYPE_BIGINT;
 }
 

@@ -6,6 +6,7 @@
 void watermark_init(struct watermark *watermark, struct watermark_sender *storage,
                     uint32_t sender_count_max)
 {
+    ASSERT(watermark != NULL);
     ASSERT(storage != NULL || sender_count_max == 0);
     *watermark = (struct watermark){
         .senders = storage,
@@ -16,6 +17,7 @@ void watermark_init(struct watermark *watermark, struct watermark_sender *storag
 
 uint32_t watermark_add(struct watermark *watermark)
 {
+    ASSERT_SLOW(watermark->sender_count <= watermark->sender_count_max);
     ASSERT(watermark->sender_count < watermark->sender_count_max);
     const uint32_t sender = watermark->sender_count++;
     watermark->senders[sender] = (struct watermark_sender){.value_ms = WATERMARK_MIN};
@@ -43,6 +45,8 @@ static bool take_minimum(struct watermark *watermark)
 
 bool watermark_move(struct watermark *watermark, uint32_t sender, int64_t value_ms)
 {
+    ASSERT_SLOW(watermark->sender_count <= watermark->sender_count_max);
+    ASSERT_SLOW(watermark->idle_count <= watermark->sender_count);
     ASSERT(sender < watermark->sender_count);
     struct watermark_sender *moved = &watermark->senders[sender];
     const bool was_idle = moved->idle;

@@ -50,5 +50,6 @@ bool watermark_idle(struct watermark *watermark, uint32_t sender, bool idle);
  * threads  owning lane only */
 static inline bool watermark_is_idle(const struct watermark *watermark)
 {
+    ASSERT_SLOW(watermark->sender_count <= watermark->sender_count_max);
     return watermark->idle_count == watermark->sender_count;
 }

@@ -4,7 +4,17 @@
  * (other lane). Channels of a stage are ordered by input, then by the sender's lane.
  *
  * Reserve. On each lane a stage must leave as many parcels free as all stages behind it need for
- * one call each; that sum, for the first stage, is what a pool must have at least. */
+ * one call each; that sum, for the first stage, is what a pool must have at least.
+ *
+ *     plan nodes x lanes (placement) -> stages -> ways -> channels, queues, rings -> bodies
+ *
+ * Invariants:
+ *   1. All memory that lanes touch comes from config.allocate, once; what control alone needs is
+ *   on the heap.
+ *   2. Ways are visited in one order (each_way), in the counting round and in the connecting
+ *   round, so channel numbers agree.
+ *   3. Whatever fails, wiring_destroy takes apart what is there: parts that were not made are
+ *   NULL. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -12,6 +22,7 @@
 
 static void *take(struct job *job, uint32_t lane, size_t bytes)
 {
+    ASSERT(lane < job->config.lane_count);
     return job->config.allocate(job->config.allocate_context, lane, bytes);
 }
 
@@ -22,6 +33,7 @@ static int out_of_memory(struct error *error, const char *what)
 
 static int create_pool(struct job *job, uint32_t number, struct error *error)
 {
+    ASSERT(job != NULL);
     struct parcel_pool_config config = {
         .class_count = job->config.class_count,
         .lane = number,
@@ -36,13 +48,17 @@ static int create_pool(struct job *job, uint32_t number, struct error *error)
     return 0;
 }
 
+/* The placement is a bit a lane for each node. */
 static bool has_stage(const struct job *job, uint32_t lane, uint32_t node)
 {
+    ASSERT(lane < job->config.lane_count);
     return ((job->placement.nodes[node] >> lane) & 1) != 0;
 }
 
+/* by_node has holes where the lane has no instance; order does not. */
 static int create_lane(struct job *job, uint32_t number, struct error *error)
 {
+    ASSERT(job != NULL);
     struct job_lane *lane = &job->lanes[number];
     const uint32_t node_count = job->config.plan->node_count;
     lane->order = calloc(node_count, sizeof(*lane->order));
@@ -79,10 +95,14 @@ struct way {
     uint32_t to;
 };
 
-/* The ways of one input of a consumer. */
+/* The ways of one input of a consumer. Lanes in ascending order on both sides: this order is
+ * part of the answer, for it decides which channel a stage drains first. */
 static int each_way_of_input(struct job *job, const struct plan_node *consumer, uint32_t input,
                              int (*visit)(struct job *, const struct way *))
 {
+    ASSERT(job->config.plan != NULL);
+    ASSERT(job->config.lane_count <= PLACEMENT_LANES_MAX);
+    ASSERT(consumer->input_count <= PLAN_INPUTS_MAX);
     const uint64_t senders = job->placement.nodes[consumer->inputs[input]];
     int code = 0;
     uint32_t from = placement_next(senders, 0);
@@ -98,6 +118,8 @@ static int each_way_of_input(struct job *job, const struct plan_node *consumer, 
 
 static int each_way(struct job *job, int (*visit)(struct job *, const struct way *), int code)
 {
+    ASSERT(job->config.plan != NULL);
+    ASSERT(job->config.lane_count <= PLACEMENT_LANES_MAX);
     const struct plan *plan = job->config.plan;
     for (uint32_t c = 0; c < plan->node_count; c++) {
         for (uint32_t i = 0; code == 0 && i < plan->nodes[c]->input_count; i++) {
@@ -109,14 +131,17 @@ static int each_way(struct job *job, int (*visit)(struct job *, const struct way
 
 static int count_channel(struct job *job, const struct way *way)
 {
+    ASSERT(job->config.plan != NULL);
     struct stage *stage = job->lanes[way->to].by_node[way->consumer->id];
     ASSERT(stage != NULL);
     stage->channel_count++;
     return 0;
 }
 
+/* One more than needed, because calloc of nothing may be NULL. */
 static int create_channels(struct job *job, uint32_t number, struct error *error)
 {
+    ASSERT(job != NULL);
     struct job_lane *lane = &job->lanes[number];
     for (uint32_t i = 0; i < lane->stage_count; i++) {
         struct stage *stage = lane->order[i];
@@ -139,8 +164,11 @@ static int create_channels(struct job *job, uint32_t number, struct error *error
     return 0;
 }
 
+/* An edge for each input that reads the node: a UNION of a view with itself has two. */
 static uint32_t edges_of(const struct job *job, uint32_t producer)
 {
+    ASSERT(job->config.plan != NULL);
+    ASSERT(job->config.lane_count <= PLACEMENT_LANES_MAX);
     uint32_t count = 0;
     for (uint32_t c = producer + 1; c < job->config.plan->node_count; c++) {
         const struct plan_node *consumer = job->config.plan->nodes[c];
@@ -154,14 +182,19 @@ static uint32_t edges_of(const struct job *job, uint32_t producer)
 /* Gives a hash edge its table: shard s belongs to the link of lane s modulo their number. */
 static void fill_shards(struct exchange *edge)
 {
+    ASSERT(edge != NULL);
     for (uint32_t s = 0; s < EXCHANGE_SHARD_COUNT; s++) {
         edge->link_of_shard[s] = (uint8_t)(s % edge->link_count);
     }
 }
 
+/* Links stand in the order of their lanes: the n-th set bit of targets. */
 static int create_edge(struct job *job, struct stage *stage, const struct plan_node *consumer,
                        struct exchange *edge)
 {
+    ASSERT(job != NULL);
+    ASSERT(stage != NULL);
+    ASSERT(consumer != NULL);
     const uint64_t targets = placement_targets(&job->placement, consumer, stage->lane);
     *edge = (struct exchange){
         .kind = placement_kind(targets, stage->lane),
@@ -180,6 +213,8 @@ static int create_edge(struct job *job, struct stage *stage, const struct plan_n
 /* Makes a stage's output and its edges, in the order of consumers and their inputs. */
 static int create_output(struct job *job, struct stage *stage, struct error *error)
 {
+    ASSERT(job != NULL);
+    ASSERT(stage != NULL);
     const struct plan *plan = job->config.plan;
     const uint32_t producer = stage->node->id;
     stage->edges = calloc(edges_of(job, producer) + 1, sizeof(*stage->edges));
@@ -210,6 +245,7 @@ static int create_output(struct job *job, struct stage *stage, struct error *err
 
 static int create_outputs(struct job *job, uint32_t number, struct error *error)
 {
+    ASSERT(job != NULL);
     struct job_lane *lane = &job->lanes[number];
     int code = 0;
     for (uint32_t i = 0; code == 0 && i < lane->stage_count; i++) {
@@ -220,8 +256,12 @@ static int create_outputs(struct job *job, uint32_t number, struct error *error)
     return code;
 }
 
+/* All parcels of all pools fit at once, so a push never fails and needs no check in the
+ * dataplane. */
 static uint32_t queue_capacity(const struct job *job)
 {
+    ASSERT(job->config.plan != NULL);
+    ASSERT(job->config.lane_count <= PLACEMENT_LANES_MAX);
     uint32_t total = 0;
     for (uint32_t i = 0; i < job->config.class_count; i++) {
         total += job->config.classes[i].count;
@@ -235,8 +275,10 @@ static uint32_t queue_capacity(const struct job *job)
     return capacity;
 }
 
+/* The head has a cache line of its own before the items. */
 static struct queue *create_queue(struct job *job, uint32_t lane)
 {
+    ASSERT(job != NULL);
     const uint32_t capacity = queue_capacity(job);
     const size_t head = CACHE_LINE_BYTES;
     _Static_assert(sizeof(struct queue) <= CACHE_LINE_BYTES, "queue before its items");
@@ -249,9 +291,12 @@ static struct queue *create_queue(struct job *job, uint32_t lane)
     return queue;
 }
 
-/* Finds the sender's edge for a way: edges stand in the order of consumers and their inputs. */
+/* Finds the sender's edge for a way: edges stand in the order of consumers and their inputs.
+ * Counts instead of searching: create_output laid the edges out by the same loops. */
 static struct exchange *edge_of(struct job *job, const struct way *way, uint32_t *link)
 {
+    ASSERT(job->config.plan != NULL);
+    ASSERT(job->config.lane_count <= PLACEMENT_LANES_MAX);
     const uint32_t producer = way->consumer->inputs[way->input];
     struct stage *sender = job->lanes[way->from].by_node[producer];
     uint32_t edge = 0;
@@ -270,8 +315,12 @@ static struct exchange *edge_of(struct job *job, const struct way *way, uint32_t
     return &sender->edges[edge];
 }
 
+/* The backlog is the sender's memory and the ring the receiver's: each side writes near itself. */
 static int connect(struct job *job, const struct way *way)
 {
+    ASSERT(job->config.plan != NULL);
+    ASSERT(job->config.lane_count <= PLACEMENT_LANES_MAX);
+    ASSERT(way != NULL);
     struct stage *stage = job->lanes[way->to].by_node[way->consumer->id];
     struct channel *channel = &stage->channels[stage->channel_count++];
     channel->input = way->input;
@@ -298,6 +347,7 @@ static int connect(struct job *job, const struct way *way)
 
 static int check_pool(const struct job_lane *lane, uint32_t needed, struct error *error)
 {
+    ASSERT(lane != NULL);
     const uint32_t total = parcel_pool_total(lane->pool);
     if (total >= needed) {
         return 0;
@@ -307,8 +357,12 @@ static int check_pool(const struct job_lane *lane, uint32_t needed, struct error
                      needed);
 }
 
+/* From the last stage to the first: the reserve of a stage is what all behind it need for one
+ * call each. */
 static int reserve_parcels(struct job *job, uint32_t number, struct error *error)
 {
+    ASSERT(job->config.plan != NULL);
+    ASSERT(job->config.lane_count <= PLACEMENT_LANES_MAX);
     struct job_lane *lane = &job->lanes[number];
     uint32_t reserve = 0;
     for (uint32_t i = lane->stage_count; i-- > 0;) {
@@ -321,8 +375,12 @@ static int reserve_parcels(struct job *job, uint32_t number, struct error *error
     return check_pool(lane, reserve, error);
 }
 
+/* Sources send ticks only when some operator acts on them: each is a control item through the
+ * whole graph. */
 static bool wants_ticks(const struct job *job)
 {
+    ASSERT(job->config.plan != NULL);
+    ASSERT(job->config.lane_count <= PLACEMENT_LANES_MAX);
     for (uint32_t i = 0; i < job->config.plan->node_count; i++) {
         const enum plan_operator operator= job->config.plan->nodes[i]->operator;
         if (operator!= PLAN_SOURCE && operator!= PLAN_SINK && operator!= PLAN_UNION &&
@@ -334,8 +392,11 @@ static bool wants_ticks(const struct job *job)
     return false;
 }
 
+/* Contexts live in the stage, since bodies keep them by reference. */
 static int open_source(struct job *job, struct stage *stage, struct error *error)
 {
+    ASSERT(job != NULL);
+    ASSERT(stage != NULL);
     stage->source_context = (struct source_context){
         .node = stage->node,
         .lane = stage->lane,
@@ -353,6 +414,8 @@ static int open_source(struct job *job, struct stage *stage, struct error *error
 
 static int open_sink(struct job *job, struct stage *stage, struct error *error)
 {
+    ASSERT(job != NULL);
+    ASSERT(stage != NULL);
     const uint32_t input = stage->node->inputs[0];
     stage->sink_context = (struct sink_context){
         .node = stage->node,
@@ -369,6 +432,8 @@ static int open_sink(struct job *job, struct stage *stage, struct error *error)
 
 static int open_operator(struct job *job, struct stage *stage, struct error *error)
 {
+    ASSERT(job != NULL);
+    ASSERT(stage != NULL);
     const struct row_layout *inputs[PLAN_INPUTS_MAX];
     ASSERT(stage->node->input_count <= PLAN_INPUTS_MAX);
     for (uint32_t i = 0; i < stage->node->input_count; i++) {
@@ -386,8 +451,11 @@ static int open_operator(struct job *job, struct stage *stage, struct error *err
         ->open(stage->node, inputs, &stage->operator_context, &stage->operator, error);
 }
 
+/* An error without a place gets the node's, which is a line of the script. */
 static int open_stage(struct job *job, struct stage *stage, struct error *error)
 {
+    ASSERT(job != NULL);
+    ASSERT(stage != NULL);
     int code = 0;
     switch (stage->node->operator) {
     case PLAN_SOURCE:
@@ -409,8 +477,10 @@ static int open_stage(struct job *job, struct stage *stage, struct error *error)
     return code;
 }
 
+/* Sinks are numbered in the plan's order; job_ledger_sink counts the same way. */
 static int create_ledger(struct job *job, uint32_t number, struct error *error)
 {
+    ASSERT(job != NULL);
     const char *names[LEDGER_SINKS_MAX];
     uint32_t count = 0;
     for (uint32_t i = 0; i < job->config.plan->node_count; i++) {
@@ -428,6 +498,7 @@ static int create_ledger(struct job *job, uint32_t number, struct error *error)
 
 static int open_lane(struct job *job, uint32_t number, struct error *error)
 {
+    ASSERT(job != NULL);
     struct job_lane *lane = &job->lanes[number];
     int code = reserve_parcels(job, number, error);
     if (code == 0 && job->config.keeps_ledger) {
@@ -443,6 +514,8 @@ static int open_lane(struct job *job, uint32_t number, struct error *error)
 static int each_lane(struct job *job, int (*step)(struct job *, uint32_t, struct error *),
                      struct error *error, int code)
 {
+    ASSERT(job->config.plan != NULL);
+    ASSERT(job->config.lane_count <= PLACEMENT_LANES_MAX);
     for (uint32_t i = 0; code == 0 && i < job->config.lane_count; i++) {
         code = step(job, i, error);
     }
@@ -451,6 +524,7 @@ static int each_lane(struct job *job, int (*step)(struct job *, uint32_t, struct
 
 int wiring_create(struct job *job, struct error *error)
 {
+    ASSERT(job != NULL);
     int code = each_lane(job, create_pool, error, 0);
     code = each_lane(job, create_lane, error, code);
     code = each_way(job, count_channel, code);
@@ -462,8 +536,11 @@ int wiring_create(struct job *job, struct error *error)
     return each_lane(job, open_lane, error, code);
 }
 
+/* Bodies close before what they write into. */
 static void destroy_stage(struct stage *stage)
 {
+    ASSERT(stage->node != NULL);
+    ASSERT(stage->channels_ended <= stage->channel_count);
     if (stage->source != NULL) {
         stage->source->ops->close(stage->source);
     }
@@ -485,6 +562,8 @@ static void destroy_stage(struct stage *stage)
 
 void wiring_destroy(struct job *job)
 {
+    ASSERT(job->config.plan != NULL);
+    ASSERT(job->config.lane_count <= PLACEMENT_LANES_MAX);
     for (uint32_t i = 0; i < job->config.lane_count; i++) {
         struct job_lane *lane = &job->lanes[i];
         for (uint32_t s = 0; s < lane->stage_count; s++) {
