@@ -151,7 +151,6 @@ static inline const struct row *parcel_first(const struct parcel *parcel)
  * threads  the holder's lane */
 static inline const struct row *parcel_next(const struct row *row)
 {
-    ASSERT_SLOW(row->bytes >= sizeof(struct row));
     return (const struct row *)(const void *)((const uint8_t *)row + row->bytes);
 }
 

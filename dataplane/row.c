@@ -107,7 +107,6 @@ bool row_set_value(struct row_writer *writer, uint32_t column, const struct valu
 bool row_copy_column(struct row_writer *writer, uint32_t column, const struct row_layout *from,
                      const struct row *row, uint32_t from_column)
 {
-    ASSERT_SLOW(column < from->column_count);
     ASSERT(from_column < from->column_count);
     ASSERT_SLOW(type_slot_count(&from->types[from_column]) ==
                 type_slot_count(&writer->layout->types[column]));

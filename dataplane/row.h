@@ -56,7 +56,6 @@ void row_layout_init(struct row_layout *layout, const struct type *types, uint32
  * threads  any */
 static inline bool row_is_null(const struct row *row, uint32_t column)
 {
-    ASSERT_SLOW(row->bytes >= sizeof(struct row));
     return (row->words[column >> 6] >> (column & 63)) & 1;
 }
 

@@ -42,7 +42,6 @@ static struct node *node_write(struct heap *heap, uint64_t ref)
 
 static uint32_t payload_bytes_of(const struct ordered_head *head)
 {
-    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     return (head->value_bytes + 7U) & ~7U;
 }
 
@@ -114,7 +113,6 @@ static uint64_t value_place(const struct heap *heap, const struct ordered_head *
                             struct span key)
 {
     ASSERT_SLOW(heap->arena != NULL);
-    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     struct path path;
     if (head->count == 0 || !path_find(heap, head, key, &path)) {
         return 0;
@@ -152,7 +150,6 @@ static void node_replace(struct heap *heap, struct ordered_head *head, const str
                          uint32_t depth, uint64_t fresh)
 {
     ASSERT_SLOW(heap->arena != NULL);
-    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     if (depth == 0) {
         head->root = fresh;
     } else {
@@ -220,7 +217,6 @@ static bool key_copy(struct heap *heap, uint32_t shard, const struct node_key *k
 static bool root_raise(struct heap *heap, struct ordered_head *head)
 {
     ASSERT_SLOW(heap->arena != NULL);
-    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     ASSERT(head->height < HEIGHT_MAX);
     const uint64_t fresh = node_acquire(heap, head->shard, NODE_BYTES_MAX, 8, false);
     if (fresh == 0) {
@@ -250,7 +246,6 @@ static bool node_split(struct heap *heap, struct ordered_head *head, const struc
                        uint32_t depth)
 {
     ASSERT_SLOW(heap->arena != NULL);
-    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     ASSERT(depth != 0);
     const uint64_t ref = path->steps[depth].ref;
     const struct node *node = node_read(heap, ref);
@@ -359,7 +354,6 @@ static bool leaf_make(struct heap *heap, struct ordered_head *head, uint32_t ent
 void *ordered_insert(struct heap *heap, struct ordered_head *head, struct span key, bool *created)
 {
     ASSERT_SLOW(heap->arena != NULL);
-    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     ASSERT(created != NULL && key.bytes <= ORDERED_KEY_BYTES_MAX);
     ASSERT(head->count != UINT32_MAX);
     struct path path = {0};
@@ -406,7 +400,6 @@ static void node_drop(struct heap *heap, struct ordered_head *head, const struct
                       uint32_t depth)
 {
     ASSERT_SLOW(heap->arena != NULL);
-    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     for (;; depth--) {
         const uint64_t ref = path->steps[depth].ref;
         const struct node *node = node_read(heap, ref);
@@ -434,7 +427,6 @@ static void node_drop(struct heap *heap, struct ordered_head *head, const struct
 static void root_lower(struct heap *heap, struct ordered_head *head)
 {
     ASSERT_SLOW(heap->arena != NULL);
-    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     while (head->height > 1 && node_read(heap, head->root)->count == 1) {
         const uint64_t root = head->root;
         head->root = child_at(node_read(heap, root), 0);
@@ -449,7 +441,6 @@ static void root_lower(struct heap *heap, struct ordered_head *head)
 static void leaf_join(struct heap *heap, struct ordered_head *head, struct path *path)
 {
     ASSERT_SLOW(heap->arena != NULL);
-    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     ASSERT_SLOW(path != NULL);
     const uint32_t depth = path->depth;
     if (depth == 0 ||
@@ -480,7 +471,6 @@ static void leaf_join(struct heap *heap, struct ordered_head *head, struct path 
 bool ordered_remove(struct heap *heap, struct ordered_head *head, struct span key)
 {
     ASSERT_SLOW(heap->arena != NULL);
-    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     struct path path;
     if (head->count == 0 || !path_find(heap, head, key, &path)) {
@@ -503,7 +493,6 @@ static void path_edge(const struct heap *heap, const struct ordered_head *head, 
                       struct path *path)
 {
     ASSERT_SLOW(heap->arena != NULL);
-    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     ASSERT_SLOW(path != NULL);
     uint64_t ref = head->root;
     path->depth = head->height - 1U;
@@ -522,7 +511,6 @@ static bool edge(const struct heap *heap, const struct ordered_head *head, bool 
                  struct ordered_cursor *cursor)
 {
     ASSERT_SLOW(heap->arena != NULL);
-    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     ASSERT(cursor != NULL);
     *cursor = (struct ordered_cursor){0};
     if (head->count == 0) {
@@ -553,7 +541,6 @@ bool ordered_seek(const struct heap *heap, const struct ordered_head *head, stru
                   struct ordered_cursor *cursor)
 {
     ASSERT_SLOW(heap->arena != NULL);
-    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     ASSERT(cursor != NULL);
     *cursor = (struct ordered_cursor){0};
     if (head->count == 0) {
@@ -598,7 +585,6 @@ struct ordered_entry ordered_entry(const struct heap *heap, const struct ordered
                                    const struct ordered_cursor *cursor)
 {
     ASSERT_SLOW(heap->arena != NULL);
-    ASSERT_SLOW((head->count == 0) == (head->height == 0));
     ASSERT(cursor->leaf != 0 && head->count != 0);
     const struct node *leaf = node_read(heap, cursor->leaf);
     const struct node_key key = node_key_at(leaf, cursor->index);

@@ -271,7 +271,6 @@ static enum operator_verdict group_row(struct group *self, const struct row *row
                                        struct span key)
 {
     ASSERT_SLOW(self->node != NULL);
-    ASSERT_SLOW(row->bytes >= sizeof(struct row));
     ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     const bool adds = row->kind == ROW_INSERT || row->kind == ROW_UPDATE_AFTER;
     bool created = false;

@@ -167,7 +167,6 @@ void widener_fini(struct widener *widener)
 /* Where the row's tail ends, its padding apart. */
 static uint32_t tail_end(const struct widener *widener, const struct row *row)
 {
-    ASSERT_SLOW(row->bytes >= sizeof(struct row));
     const uint64_t *slots = row->words + widener->from->bitmap_words;
     uint32_t end = row_bytes_fixed(widener->from);
     for (uint32_t i = 0; i < widener->text_count; i++) {

@@ -94,7 +94,6 @@ void over_key_remove(struct over *self, const struct accumulator_state *state, u
 /* The event time that OVER works with: a NULL time reads as the epoch, as in Flink. */
 static inline int64_t over_time(const struct row *row)
 {
-    ASSERT_SLOW(row->bytes >= sizeof(struct row));
     return row->time_ms == ROW_TIME_NONE ? 0 : row->time_ms;
 }
 

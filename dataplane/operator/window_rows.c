@@ -93,7 +93,6 @@ static bool window_nth(const struct window_spec *spec, int64_t local_ms, uint64_
 
 static enum operator_verdict row_expand(struct window_rows *self, const struct row *row)
 {
-    ASSERT_SLOW(row->bytes >= sizeof(struct row));
     if (row->time_ms == ROW_TIME_NONE) {
         self->context->counters[OPERATOR_NULL_TIME_DROPPED]++;
         return OPERATOR_DONE;
