@@ -16,6 +16,8 @@
 #include "control/job_file.h"
 #include "dataplane/ledger.h"
 #include "dataplane/sink_print.h"
+#include "dataplane/stage.h"
+#include "dataplane/table_source.h"
 
 #define LOOP_WAIT_NS 50000000 /* how long the control loop sleeps between looks at its lanes */
 
@@ -326,6 +328,31 @@ static bool all_ended(const struct box *box)
     return true;
 }
 
+/* What came in and could not be used, a line a table: nothing is dropped in silence. */
+static void print_sources(const struct box *box)
+{
+    for (uint32_t i = 0; i < box->plan->node_count; i++) {
+        struct table_source_counters sum = {0};
+        const struct plan_node *node = box->plan->nodes[i];
+        for (uint32_t l = 0; l < box->lane_count && node->operator== PLAN_SOURCE; l++) {
+            const struct stage *stage = job_stage(box->job, l, i);
+            if (stage == NULL || stage->source == NULL) {
+                continue;
+            }
+            const struct table_source_counters *counters = table_source_counters(stage->source);
+            sum.records += counters->records;
+            sum.rows += counters->rows;
+            sum.bad += counters->bad;
+            sum.dead_letters += counters->dead_letters;
+        }
+        if (node->operator== PLAN_SOURCE) {
+            (void)printf("table %s: %" PRIu64 " records in, %" PRIu64 " rows, %" PRIu64
+                         " bad records, %" PRIu64 " of them to the dead-letter topic\n",
+                         node->source.table, sum.records, sum.rows, sum.bad, sum.dead_letters);
+        }
+    }
+}
+
 static void print_ledger(struct appliance *appliance)
 {
     ASSERT(appliance != NULL);
@@ -348,6 +375,7 @@ static void print_ledger(struct appliance *appliance)
         }
     }
     job_print(box->job, stdout);
+    print_sources(box);
     network_print(box->network, stdout);
     ledger_print(total, stdout);
     const char *path = appliance->config.run.ledger_json;

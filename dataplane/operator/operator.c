@@ -44,9 +44,9 @@ enum operator_verdict operator_fail_full(struct operator_context *context)
     ASSERT(context != NULL);
     const uint64_t bytes = (uint64_t)context->arena->page_count * ARENA_PAGE_BYTES;
     return operator_fail(context,
-                         "state is full: this lane's arena of %llu MiB has no free page; give it "
-                         "more hugepages or use more lanes",
-                         (unsigned long long)(bytes >> 20));
+                         "state is full: this lane's %llu KiB have no free page; raise "
+                         "memory.state_mib (--state-mib in a replay) or use more operate lanes",
+                         (unsigned long long)(bytes >> 10));
 }
 
 enum operator_verdict operator_fail_row(struct operator_context *context)
