@@ -59,6 +59,16 @@ void job_file_unload(struct job_file *script)
     *script = (struct job_file){0};
 }
 
+/* Errors quote what they found, and that may be a terminal's escape sequences. */
+static void print_plain(FILE *into, const char *text)
+{
+    ASSERT(text != NULL);
+    for (; *text != '\0'; text++) {
+        const bool is_control = (unsigned char)*text < ' ' || *text == 0x7f;
+        (void)fputc(is_control ? '?' : *text, into);
+    }
+}
+
 void error_print(FILE *into, const struct error *error)
 {
     if (error->place[0] != '\0') {
@@ -67,6 +77,7 @@ void error_print(FILE *into, const struct error *error)
     if (error->line != 0) {
         (void)fprintf(into, "%u:%u:", error->line, error->column);
     }
-    (void)fprintf(into, "%s%s\n", error->place[0] != '\0' || error->line != 0 ? " " : "",
-                  error->text);
+    (void)fputs(error->place[0] != '\0' || error->line != 0 ? " " : "", into);
+    print_plain(into, error->text);
+    (void)fputc('\n', into);
 }
