@@ -211,7 +211,6 @@ static void fini_edges(struct box_lane *lane)
 void box_fini(struct box *box)
 {
     ASSERT(box->lane_count <= PLACEMENT_LANES_MAX);
-    ASSERT(box->config != NULL);
     for (uint32_t i = 0; i < box->lane_count; i++) {
         ASSERT(!box->lanes[i].is_running);
         lane_destroy(box->lanes[i].lane);
