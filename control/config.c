@@ -2,9 +2,10 @@
 /* Reads the appliance file over libyaml's document tree. libyaml itself rather than libcyaml on top
  * of it: the tree keeps the line and column of each value, so that every error can name its place.
  *
- * The file is a mapping of sections, a section a mapping of keys; config_keys below is the whole
- * schema. Unknown sections and keys, values of another type and values out of bounds are errors. */
-#include "control/config.h"
+ * The file is a mapping of sections, a section a mapping of keys; config_keys (config_keys.c) is
+ * the whole schema. Unknown sections and keys, values of another type and values out of bounds are
+ * errors. */
+#include "control/config_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,91 +14,8 @@
 
 #include <yaml.h>
 
-enum key_type {
-    KEY_BOOL = 0,
-    KEY_NUMBER,
-    KEY_TEXT,
-    KEY_CORE,
-    KEY_CORES,
-    KEY_LIST,
-    KEY_IDLE,
-};
-
 /* Flow collections in flow collections: libyaml takes quadratic time over them. */
 #define NESTING_MAX 64
-
-struct config_key {
-    const char *section;
-    const char *key;
-    size_t offset;
-    enum key_type type;
-    uint64_t min;
-    uint64_t max;
-    const char *initial; /* as it would stand in the file */
-    const char *doc;
-};
-
-#define AT(member) offsetof(struct appliance_config, member)
-
-static const struct config_key config_keys[] = {
-    {"cores", "receive", AT(cores.receive), KEY_CORES, 0, 1023, "[0]",
-     "Cores that poll the NIC, read Kafka and decode. One lane a core."},
-    {"cores", "operate", AT(cores.operate), KEY_CORES, 0, 1023, "[0]",
-     "Cores that run the operators; state is spread over them by key."},
-    {"cores", "transmit", AT(cores.transmit), KEY_CORES, 0, 1023, "[0]",
-     "Cores that encode and write to Kafka. The same core may stand in several roles."},
-    {"cores", "control", AT(cores.control), KEY_CORE, 0, 1023, "0",
-     "Core of the control thread and of librdkafka's threads."},
-    {"cores", "idle", AT(cores.idle), KEY_IDLE, 0, 0, "spin",
-     "What a lane does when it finds no work: spin (isolated cores) or yield (shared machines)."},
-    {"memory", "hugepages", AT(memory.hugepages), KEY_BOOL, 0, 0, "true",
-     "Keep state, parcels and packets in hugepages. false is for development only."},
-    {"memory", "state_mib", AT(memory.state_mib), KEY_NUMBER, 1, UINT64_C(1) << 24, "256",
-     "State of one operate lane, MiB; reserved and touched at start."},
-    {"memory", "parcels_mib", AT(memory.parcels_mib), KEY_NUMBER, 1, 4096, "32",
-     "Parcels of one lane, MiB."},
-    {"memory", "packets_mib", AT(memory.packets_mib), KEY_NUMBER, 16, UINT64_C(1) << 20, "128",
-     "DPDK's own memory when hugepages is false, MiB."},
-    {"nic", "device", AT(nic.device), KEY_TEXT, 0, 0, "net_tap0,iface=penstock0",
-     "A PCI address bound to vfio-pci, or a DPDK virtual device with its arguments."},
-    {"nic", "address", AT(nic.address), KEY_TEXT, 0, 0, "198.18.0.2/15",
-     "The box's own IPv4 address and prefix length."},
-    {"nic", "gateway", AT(nic.gateway), KEY_TEXT, 0, 0, "",
-     "IPv4 address of the gateway for brokers outside of the prefix."},
-    {"nic", "mtu", AT(nic.mtu), KEY_NUMBER, 576, 9000, "1500", "Largest IP packet, bytes."},
-    {"nic", "connection_receive_kib", AT(nic.connection_receive_kib), KEY_NUMBER, 64,
-     UINT64_C(1) << 20, "4096",
-     "Receive buffer of one connection, KiB, a power of two; holds a whole response."},
-    {"nic", "connection_send_kib", AT(nic.connection_send_kib), KEY_NUMBER, 64, UINT64_C(1) << 20,
-     "2048", "Send buffer of one connection, KiB, a power of two; holds a whole request."},
-    {"nic", "eal", AT(nic.eal), KEY_LIST, 0, 0, "[]", "More arguments for DPDK's EAL."},
-    {"kafka", "bootstrap", AT(kafka.bootstrap), KEY_LIST, 0, 0, "[]",
-     "Brokers (host:port) in place of the script's properties.bootstrap.servers."},
-    {"kafka", "addresses", AT(kafka.addresses), KEY_LIST, 0, 0, "[]",
-     "Address map: items `host:port=a.b.c.d:port`, as brokers advertise = as the box dials."},
-    {"kafka", "control_bootstrap", AT(kafka.control_bootstrap), KEY_TEXT, 0, 0, "",
-     "Brokers as librdkafka reaches them through the kernel; empty: no group commits."},
-    {"kafka", "client_id", AT(kafka.client_id), KEY_TEXT, 0, 0, "penstock",
-     "client.id of every request."},
-    {"kafka", "fetch_max_kib", AT(kafka.fetch_max_kib), KEY_NUMBER, 16, 32768, "1024",
-     "Largest Fetch response asked for, KiB; one record batch may exceed it."},
-    {"kafka", "fetch_wait_ms", AT(kafka.fetch_wait_ms), KEY_NUMBER, 1, 60000, "5000",
-     "How long a broker may hold an empty Fetch, ms; data always wakes it."},
-    {"kafka", "request_timeout_ms", AT(kafka.request_timeout_ms), KEY_NUMBER, 100, 600000, "10000",
-     "How long an answer may take beyond that before the connection is given up, ms."},
-    {"kafka", "start_timeout_ms", AT(kafka.start_timeout_ms), KEY_NUMBER, 100, 3600000, "30000",
-     "How long the first answer of a broker may take after the start before the run fails, ms."},
-    {"kafka", "produce_batch_kib", AT(kafka.produce_batch_kib), KEY_NUMBER, 4, 16384, "256",
-     "Largest record batch written, KiB."},
-    {"kafka", "produce_lz4", AT(kafka.produce_lz4), KEY_BOOL, 0, 0, "false",
-     "Compress written batches with lz4."},
-    {"kafka", "commit_interval_ms", AT(kafka.commit_interval_ms), KEY_NUMBER, 10, 3600000, "1000",
-     "How often positions are committed to the group for outside monitoring, ms."},
-    {"run", "ledger_json", AT(run.ledger_json), KEY_TEXT, 0, 0, "",
-     "File that the ledger is written to as JSON, at exit and on SIGUSR1."},
-    {"run", "drain_timeout_ms", AT(run.drain_timeout_ms), KEY_NUMBER, 1, 3600000, "30000",
-     "How long a stop may take to flush what was read, ms."},
-};
 
 /* Where a value stands, for errors. */
 struct place {
@@ -144,6 +62,26 @@ static int parse_number(const char *text, const struct place *place, uint64_t *o
     return 0;
 }
 
+/* A choice is stored as the number of its word: the order of its enum. */
+static int parse_choice(const char *text, const struct place *place, uint32_t *out,
+                        struct error *error)
+{
+    ASSERT(text != NULL);
+    ASSERT(place->key->choices != NULL);
+    char wanted[128];
+    size_t used = 0;
+    for (uint32_t i = 0; place->key->choices[i] != NULL; i++) {
+        if (strcmp(text, place->key->choices[i]) == 0) {
+            *out = i;
+            return 0;
+        }
+        used += (size_t)snprintf(wanted + used, sizeof(wanted) - used, "%s%s", i == 0 ? "" : " or ",
+                                 place->key->choices[i]);
+        ASSERT(used < sizeof(wanted));
+    }
+    return fail(error, place, text, wanted);
+}
+
 static int parse_scalar(struct appliance_config *config, const char *text,
                         const struct place *place, struct error *error)
 {
@@ -158,12 +96,8 @@ static int parse_scalar(struct appliance_config *config, const char *text,
         }
         *(bool *)into = text[0] == 't';
         return 0;
-    case KEY_IDLE:
-        if (strcmp(text, "spin") != 0 && strcmp(text, "yield") != 0) {
-            return fail(error, place, text, "spin or yield");
-        }
-        *(enum config_idle *)into = text[0] == 's' ? CONFIG_IDLE_SPIN : CONFIG_IDLE_YIELD;
-        return 0;
+    case KEY_CHOICE:
+        return parse_choice(text, place, into, error);
     case KEY_NUMBER:
         return parse_number(text, place, into, error);
     case KEY_CORE:
@@ -276,7 +210,7 @@ static int read_value(struct appliance_config *config, yaml_document_t *document
 
 static const struct config_key *find_key(const char *section, const char *key)
 {
-    for (size_t i = 0; i < COUNT_OF(config_keys); i++) {
+    for (size_t i = 0; i < config_key_count; i++) {
         if (strcmp(config_keys[i].section, section) == 0 &&
             (key == NULL || strcmp(config_keys[i].key, key) == 0)) {
             return &config_keys[i];
@@ -315,7 +249,7 @@ static void list_names(const char *section, char *into, size_t bytes)
     ASSERT(into != NULL);
     size_t used = 0;
     into[0] = '\0';
-    for (size_t i = 0; i < COUNT_OF(config_keys); i++) {
+    for (size_t i = 0; i < config_key_count; i++) {
         const bool first =
             i == 0 || strcmp(config_keys[i].section, config_keys[i - 1].section) != 0;
         const bool wanted = section == NULL ? first : strcmp(config_keys[i].section, section) == 0;
@@ -403,7 +337,7 @@ static int read_document(struct appliance_config *config, yaml_document_t *docum
 static int set_defaults(struct appliance_config *config, struct error *error)
 {
     ASSERT(config != NULL);
-    for (size_t i = 0; i < COUNT_OF(config_keys); i++) {
+    for (size_t i = 0; i < config_key_count; i++) {
         const struct place place = {.name = "defaults", .key = &config_keys[i]};
         const char *initial = config_keys[i].initial;
         int status = 0;
@@ -512,7 +446,7 @@ int config_load(const char *path, struct appliance_config *out, struct error *er
 
 void config_free(struct appliance_config *config)
 {
-    for (size_t i = 0; i < COUNT_OF(config_keys); i++) {
+    for (size_t i = 0; i < config_key_count; i++) {
         void *at = field(config, &config_keys[i]);
         if (config_keys[i].type == KEY_TEXT) {
             free(*(char **)at);
@@ -563,6 +497,12 @@ int config_check(const struct appliance_config *config, uint32_t core_count, str
                            "cores.control: core %u does not exist; this machine has cores 0 to %u",
                            config->cores.control, core_count - 1);
     }
+    if (status == 0 && config->checkpoint.core >= core_count) {
+        status =
+            error_set(error, -EINVAL,
+                      "checkpoint.core: core %u does not exist; this machine has cores 0 to %u",
+                      config->checkpoint.core, core_count - 1);
+    }
     return status;
 }
 
@@ -571,7 +511,7 @@ static const char *type_text(enum key_type type)
     static const char *const names[] = {
         [KEY_BOOL] = "true or false", [KEY_NUMBER] = "number",       [KEY_TEXT] = "text",
         [KEY_CORE] = "core",          [KEY_CORES] = "list of cores", [KEY_LIST] = "list of texts",
-        [KEY_IDLE] = "spin or yield",
+        [KEY_CHOICE] = "word",
     };
     ASSERT(type < COUNT_OF(names));
     return names[type];
@@ -581,9 +521,13 @@ void config_print_reference(FILE *out)
 {
     (void)fprintf(out, "| key | type | from | to | default | meaning |\n");
     (void)fprintf(out, "|---|---|---|---|---|---|\n");
-    for (size_t i = 0; i < COUNT_OF(config_keys); i++) {
+    for (size_t i = 0; i < config_key_count; i++) {
         const struct config_key *key = &config_keys[i];
-        (void)fprintf(out, "| `%s.%s` | %s | ", key->section, key->key, type_text(key->type));
+        (void)fprintf(out, "| `%s.%s` | %s", key->section, key->key, type_text(key->type));
+        for (uint32_t c = 0; key->choices != NULL && key->choices[c] != NULL; c++) {
+            (void)fprintf(out, "%s %s", c == 0 ? ":" : " or", key->choices[c]);
+        }
+        (void)fprintf(out, " | ");
         if (key->type == KEY_NUMBER) {
             (void)fprintf(out, "%" PRIu64 " | %" PRIu64, key->min, key->max);
         } else {

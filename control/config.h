@@ -19,6 +19,25 @@ enum config_idle {
     CONFIG_IDLE_YIELD,    /* on shared machines: lets others run */
 };
 
+/* What a lane does when its state memory is used up. */
+enum config_full {
+    CONFIG_FULL_STOP = 0, /* checkpoint, then exit */
+    CONFIG_FULL_PAUSE,    /* read nothing more */
+};
+
+/* What happens after checkpoint.failures failed ones in a row. */
+enum config_failing {
+    CONFIG_FAILING_STOP = 0,
+    CONFIG_FAILING_RUN,
+};
+
+/* Where reading goes on when a restored offset is gone from the broker. */
+enum config_gone {
+    CONFIG_GONE_FAIL = 0,
+    CONFIG_GONE_EARLIEST,
+    CONFIG_GONE_LATEST,
+};
+
 struct config_cores {
     uint32_t ids[CONFIG_CORES_MAX];
     uint32_t count;
@@ -42,6 +61,8 @@ struct appliance_config {
         uint64_t state_mib;
         uint64_t parcels_mib;
         uint64_t packets_mib;
+        uint64_t warn_percent;
+        enum config_full when_full;
     } memory;
     struct {
         char *device;  /* owned, as are all texts here */
@@ -66,8 +87,24 @@ struct appliance_config {
         uint64_t commit_interval_ms;
     } kafka;
     struct {
+        char *path; /* "" no checkpoints */
+        uint64_t size_mib;
+        uint32_t core;
+        uint64_t interval_ms;
+        uint64_t pause_ms;
+        uint64_t timeout_ms;
+        uint64_t full_every;
+        uint64_t keep;
+        uint64_t failures;
+        enum config_failing when_failing;
+        uint64_t staging_mib;
+        uint64_t pages_a_turn;
+        enum config_gone when_offset_is_gone;
+    } checkpoint;
+    struct {
         char *ledger_json; /* "" none: where the ledger is written at exit and on SIGUSR1 */
         uint64_t drain_timeout_ms;
+        char *control_socket; /* "" none */
     } run;
 };
 

@@ -5,6 +5,7 @@
 
 #include "base.h"
 #include "control/appliance.h"
+#include "control/ctl.h"
 #include "control/replay.h"
 #include "tools/lat.h"
 #include "tools/load.h"
@@ -19,6 +20,7 @@ static const struct command commands[] = {
     {"check", check_command, "APPLIANCE.yaml JOB.sql   validate, print plan, cores and memory"},
     {"run", run_command, "APPLIANCE.yaml JOB.sql   run the job on this box"},
     {"replay", replay_command, "JOB.sql --in DIR --out DIR   run it over recorded files"},
+    {"ctl", ctl_command, "SOCKET|APPLIANCE.yaml REQUEST   ask a running box, or stop it"},
     {"load", load_command, "payments | nexmark …   make records at a set rate"},
     {"lat", lat_command, "--bootstrap … --in … --out …   measure latency from the outside"},
 };
