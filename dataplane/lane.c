@@ -7,6 +7,8 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include <rte_pause.h>
+
 #include "dataplane/ring.h"
 
 enum lane_state {
@@ -202,11 +204,11 @@ static void idle(struct lane *lane, uint32_t work)
         lane->quiet_turns = 0;
     } else if (lane->quiet_turns < LANE_TURNS_TO_IDLE) {
         lane->quiet_turns++;
-        __builtin_ia32_pause();
+        rte_pause();
     } else if (lane->config.idle == LANE_IDLE_YIELD) {
         (void)sched_yield();
     } else {
-        __builtin_ia32_pause();
+        rte_pause();
     }
 }
 

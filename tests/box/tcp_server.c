@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include <rte_pause.h>
+
 #include "nic/checksum.h"
 
 #define ETHER_BYTES  14
@@ -66,7 +68,7 @@ static void send_frame(struct tcp_server *server, uint16_t queue, struct port_fr
         if (port_tx(server->config.port, queue, frame, 1) == 1) {
             return;
         }
-        __builtin_ia32_pause();
+        rte_pause();
     }
     port_release(server->config.port, queue, frame, 1); /* lost; it will be sent again */
 }
