@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Start and stop of the box as a table of steps, run in order and undone from the failing one; in
- * between, the control loop: signals, news of the lanes, group commits. See appliance.h. */
+ * between, the control loop (supervise.c). See appliance.h. */
 #include "control/appliance.h"
 
 #include <errno.h>
@@ -11,31 +11,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "control/box.h"
-#include "control/positions.h"
-#include "control/job_file.h"
-#include "dataplane/ledger.h"
-#include "dataplane/sink_print.h"
-#include "dataplane/stage.h"
-#include "dataplane/table_source.h"
+#include "control/appliance_internal.h"
 
-#define LOOP_WAIT_NS 50000000 /* how long the control loop sleeps between looks at its lanes */
-
-struct appliance {
-    const char *config_path;
-    const char *script_path;
-    struct appliance_config config;
-    struct job_file script;
-    struct metadata *metadata; /* NULL: no control_bootstrap */
-    struct box box;
-    struct positions *positions; /* NULL without metadata */
-    bool is_draining;
-    uint64_t drain_began_ns;
-    int exit_code;
-    struct error error;
-};
-
-static int fail(struct appliance *appliance, int code)
+int appliance_fail(struct appliance *appliance, int code)
 {
     appliance->exit_code = code;
     return -1;
@@ -45,13 +23,13 @@ static int load_config(struct appliance *appliance)
 {
     ASSERT(appliance != NULL);
     if (config_load(appliance->config_path, &appliance->config, &appliance->error) != 0) {
-        return fail(appliance, EXIT_USAGE);
+        return appliance_fail(appliance, EXIT_USAGE);
     }
     const uint32_t cores = (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
     if (config_check(&appliance->config, cores, &appliance->error) != 0) {
         (void)snprintf(appliance->error.place, sizeof(appliance->error.place), "%s",
                        appliance->config_path);
-        return fail(appliance, EXIT_USAGE);
+        return appliance_fail(appliance, EXIT_USAGE);
     }
     return 0;
 }
@@ -68,7 +46,7 @@ static int load_script(struct appliance *appliance)
         job_file_load(appliance->script_path, &appliance->script, stderr, &appliance->error);
     if (status != 0) {
         const bool refused = status == -EINVAL || status == -ENOTSUP || status == -E2BIG;
-        return fail(appliance, refused ? EXIT_REFUSED : EXIT_USAGE);
+        return appliance_fail(appliance, refused ? EXIT_REFUSED : EXIT_USAGE);
     }
     return 0;
 }
@@ -83,7 +61,7 @@ static int lay_box(struct appliance *appliance)
     ASSERT(appliance != NULL);
     const int status =
         box_init(&appliance->box, &appliance->config, appliance->script.plan, &appliance->error);
-    return status == 0 ? 0 : fail(appliance, EXIT_USAGE);
+    return status == 0 ? 0 : appliance_fail(appliance, EXIT_USAGE);
 }
 
 static void clear_box(struct appliance *appliance)
@@ -136,7 +114,7 @@ static int check_network(struct appliance *appliance, bool resolves)
 {
     const int status =
         network_check(&appliance->config, appliance->script.plan, resolves, &appliance->error);
-    return status == 0 ? 0 : fail(appliance, EXIT_USAGE);
+    return status == 0 ? 0 : appliance_fail(appliance, EXIT_USAGE);
 }
 
 /* Without asking the resolver: what runs elsewhere can be checked here. */
@@ -158,7 +136,7 @@ static int check_ledger_file(struct appliance *appliance)
     if (path[0] != '\0' && file == NULL) {
         (void)snprintf(appliance->error.place, sizeof(appliance->error.place), "run.ledger_json");
         (void)error_set(&appliance->error, -errno, "cannot write %s: %s", path, strerror(errno));
-        return fail(appliance, EXIT_USAGE);
+        return appliance_fail(appliance, EXIT_USAGE);
     }
     if (file != NULL) {
         (void)fclose(file);
@@ -176,7 +154,7 @@ static int take_control_core(struct appliance *appliance)
         (void)snprintf(appliance->error.place, sizeof(appliance->error.place), "cores.control");
         (void)error_set(&appliance->error, -errno, "core %u cannot be used by this process: %s",
                         appliance->config.cores.control, strerror(errno));
-        return fail(appliance, EXIT_USAGE);
+        return appliance_fail(appliance, EXIT_USAGE);
     }
     return 0;
 }
@@ -216,12 +194,12 @@ static int open_metadata(struct appliance *appliance)
         (void)error_set(&appliance->error, -EINVAL,
                         "the script starts at group offsets, which are read over the kernel: set "
                         "kafka.control_bootstrap, or 'scan.startup.mode' in the script");
-        return fail(appliance, EXIT_USAGE);
+        return appliance_fail(appliance, EXIT_USAGE);
     }
     if (metadata_open(config->kafka.control_bootstrap, config->kafka.client_id, group_of(plan),
                       &appliance->metadata, &appliance->error) != 0 ||
         check_topics(appliance) != 0) {
-        return fail(appliance, EXIT_RUN_FAILED);
+        return appliance_fail(appliance, EXIT_RUN_FAILED);
     }
     return 0;
 }
@@ -233,8 +211,9 @@ static void close_metadata(struct appliance *appliance)
 
 static int make_memory(struct appliance *appliance)
 {
-    return box_make_memory(&appliance->box, &appliance->error) == 0 ? 0
-                                                                    : fail(appliance, EXIT_USAGE);
+    return box_make_memory(&appliance->box, &appliance->error) == 0
+               ? 0
+               : appliance_fail(appliance, EXIT_USAGE);
 }
 
 static int open_network(struct appliance *appliance)
@@ -242,7 +221,7 @@ static int open_network(struct appliance *appliance)
     ASSERT(appliance != NULL);
     const int status = network_open(&appliance->config, box_queue_count(&appliance->box),
                                     box_clock(NULL), &appliance->box.network, &appliance->error);
-    return status == 0 ? 0 : fail(appliance, EXIT_USAGE);
+    return status == 0 ? 0 : appliance_fail(appliance, EXIT_USAGE);
 }
 
 static void close_network(struct appliance *appliance)
@@ -255,14 +234,14 @@ static int make_job(struct appliance *appliance)
 {
     struct error *error = &appliance->error;
     if (box_make_edges(&appliance->box, appliance->metadata, error) != 0) {
-        return fail(appliance, EXIT_USAGE);
+        return appliance_fail(appliance, EXIT_USAGE);
     }
     const int status = box_make_job(&appliance->box, error);
     if (status == -ENOMEM) {
         /* State was mapped before: what is left to be had is the parcels. */
         (void)snprintf(error->place, sizeof(error->place), "memory.parcels_mib");
     }
-    return status == 0 ? 0 : fail(appliance, EXIT_USAGE);
+    return status == 0 ? 0 : appliance_fail(appliance, EXIT_USAGE);
 }
 
 static int open_positions(struct appliance *appliance)
@@ -273,7 +252,7 @@ static int open_positions(struct appliance *appliance)
     }
     if (positions_create(&appliance->box, appliance->metadata, &appliance->positions,
                          &appliance->error) != 0) {
-        return fail(appliance, EXIT_USAGE);
+        return appliance_fail(appliance, EXIT_USAGE);
     }
     return 0;
 }
@@ -285,12 +264,30 @@ static void close_positions(struct appliance *appliance)
 
 static int start_lanes(struct appliance *appliance)
 {
-    return box_start(&appliance->box, &appliance->error) == 0 ? 0 : fail(appliance, EXIT_USAGE);
+    return box_start(&appliance->box, &appliance->error) == 0
+               ? 0
+               : appliance_fail(appliance, EXIT_USAGE);
 }
 
 static void stop_lanes(struct appliance *appliance)
 {
     box_stop(&appliance->box);
+}
+
+static int open_socket(struct appliance *appliance)
+{
+    ASSERT(appliance != NULL);
+    const char *path = appliance->config.run.control_socket;
+    if (path[0] == '\0' || control_socket_open(path, &appliance->socket, &appliance->error) == 0) {
+        return 0;
+    }
+    (void)snprintf(appliance->error.place, sizeof(appliance->error.place), "run.control_socket");
+    return appliance_fail(appliance, EXIT_USAGE);
+}
+
+static void close_socket(struct appliance *appliance)
+{
+    control_socket_close(appliance->socket);
 }
 
 struct step {
@@ -307,6 +304,7 @@ static const struct step steps[] = {
     {"lanes", lay_box, clear_box},
     {"addresses", find_addresses, NULL},
     {"ledger file", check_ledger_file, NULL},
+    {"control socket", open_socket, close_socket},
     {"control core", take_control_core, NULL},
     {"topics", open_metadata, close_metadata},
     {"memory", make_memory, NULL},
@@ -315,180 +313,6 @@ static const struct step steps[] = {
     {"positions", open_positions, close_positions},
     {"threads", start_lanes, stop_lanes},
 };
-
-static bool all_ended(const struct box *box)
-{
-    ASSERT(box->lane_count <= PLACEMENT_LANES_MAX);
-    ASSERT(box->config != NULL);
-    for (uint32_t i = 0; i < box->lane_count; i++) {
-        if (!box->lanes[i].has_ended) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* What came in and could not be used, a line a table: nothing is dropped in silence. */
-static void print_sources(const struct box *box)
-{
-    for (uint32_t i = 0; i < box->plan->node_count; i++) {
-        struct table_source_counters sum = {0};
-        const struct plan_node *node = box->plan->nodes[i];
-        for (uint32_t l = 0; l < box->lane_count && node->operator== PLAN_SOURCE; l++) {
-            const struct stage *stage = job_stage(box->job, l, i);
-            if (stage == NULL || stage->source == NULL) {
-                continue;
-            }
-            const struct table_source_counters *counters = table_source_counters(stage->source);
-            sum.records += counters->records;
-            sum.rows += counters->rows;
-            sum.bad += counters->bad;
-            sum.dead_letters += counters->dead_letters;
-        }
-        if (node->operator== PLAN_SOURCE) {
-            (void)printf("table %s: %" PRIu64 " records in, %" PRIu64 " rows, %" PRIu64
-                         " bad records, %" PRIu64 " of them to the dead-letter topic\n",
-                         node->source.table, sum.records, sum.rows, sum.bad, sum.dead_letters);
-        }
-    }
-}
-
-static void print_ledger(struct appliance *appliance)
-{
-    ASSERT(appliance != NULL);
-    struct box *box = &appliance->box;
-    struct ledger *sum = job_lane_ledger(box->job, 0);
-    struct ledger *total = NULL;
-    const char *names[LEDGER_SINKS_MAX];
-    if (sum == NULL) {
-        return;
-    }
-    for (uint32_t i = 0; i < sum->sink_count; i++) {
-        names[i] = sum->sinks[i].name;
-    }
-    if (ledger_create(names, sum->sink_count, &total, &appliance->error) != 0) {
-        return;
-    }
-    for (uint32_t i = 0; i < box->lane_count; i++) {
-        if (job_lane_ledger(box->job, i) != NULL) {
-            ledger_merge(total, job_lane_ledger(box->job, i));
-        }
-    }
-    job_print(box->job, stdout);
-    print_sources(box);
-    network_print(box->network, stdout);
-    ledger_print(total, stdout);
-    const char *path = appliance->config.run.ledger_json;
-    FILE *json = path[0] == '\0' ? NULL : fopen(path, "we");
-    if (json != NULL) {
-        ledger_print_json(total, json);
-        (void)fclose(json);
-    } else if (path[0] != '\0') {
-        (void)fprintf(stderr, "penstock: run.ledger_json: %s: %s\n", path, strerror(errno));
-    }
-    ledger_destroy(total);
-    (void)fflush(stdout);
-}
-
-static void begin_drain(struct appliance *appliance)
-{
-    ASSERT(appliance != NULL);
-    const struct lane_command drain = {.kind = LANE_COMMAND_DRAIN};
-    appliance->is_draining = true;
-    appliance->drain_began_ns = box_clock(NULL);
-    for (uint32_t i = 0; i < appliance->box.lane_count; i++) {
-        while (!lane_command(appliance->box.lanes[i].lane, &drain)) {
-            (void)sched_yield();
-        }
-    }
-}
-
-/* What a failed lane says decides how the program ends: a failure that names a place in the job is
- * the job's, one of a connection or topic is the run's. */
-static void take_failure(struct appliance *appliance, struct box_lane *lane)
-{
-    ASSERT(lane->source_count <= BOX_SOURCES_MAX);
-    ASSERT(lane->box != NULL);
-    const struct error *reason = lane_failure(lane->lane);
-    const bool is_job = job_lane_state(appliance->box.job, lane->number) == JOB_FAILED;
-    lane->has_failed = true;
-    appliance->error = *reason;
-    (void)fail(appliance, is_job ? EXIT_JOB_FAILED : EXIT_RUN_FAILED);
-}
-
-static void take_events(struct appliance *appliance)
-{
-    ASSERT(appliance != NULL);
-    for (uint32_t i = 0; i < appliance->box.lane_count; i++) {
-        struct box_lane *lane = &appliance->box.lanes[i];
-        struct lane_event event;
-        struct kafka_event news;
-        while (news_pop(lane->news, &news)) {
-            (void)fprintf(stderr, "kafka: %s\n", news.text);
-        }
-        if (lane->printer != NULL) {
-            (void)sink_print_drain(lane->printer, stdout, stderr);
-        }
-        while (lane_event(lane->lane, &event)) {
-            lane->has_ended |= event.kind == LANE_EVENT_ENDED;
-            if (event.kind == LANE_EVENT_FAILED) {
-                take_failure(appliance, lane);
-            }
-        }
-    }
-}
-
-/* Handles a signal; false when the program must leave now. */
-static bool take_signal(struct appliance *appliance, int number)
-{
-    ASSERT(appliance != NULL);
-    if (number == SIGUSR1) {
-        print_ledger(appliance);
-        return true;
-    }
-    if (appliance->is_draining) {
-        appliance->exit_code = EXIT_KILLED;
-        return false;
-    }
-    (void)fprintf(stderr, "penstock: draining; a second signal stops at once\n");
-    begin_drain(appliance);
-    return true;
-}
-
-static bool drained_too_long(struct appliance *appliance)
-{
-    ASSERT(appliance != NULL);
-    const uint64_t limit_ns = appliance->config.run.drain_timeout_ms * UINT64_C(1000000);
-    if (!appliance->is_draining || box_clock(NULL) - appliance->drain_began_ns < limit_ns) {
-        return false;
-    }
-    (void)error_set(&appliance->error, -ETIMEDOUT,
-                    "not drained within run.drain_timeout_ms (%" PRIu64
-                    " ms): what was read and not written is lost to this run",
-                    appliance->config.run.drain_timeout_ms);
-    (void)fail(appliance, EXIT_RUN_FAILED);
-    return true;
-}
-
-static void control_loop(struct appliance *appliance, const sigset_t *signals)
-{
-    ASSERT(appliance != NULL);
-    const struct timespec wait = {.tv_nsec = LOOP_WAIT_NS};
-    for (;;) {
-        const int number = sigtimedwait(signals, NULL, &wait);
-        if (number > 0 && !take_signal(appliance, number)) {
-            return;
-        }
-        take_events(appliance);
-        if (appliance->exit_code != EXIT_DONE || all_ended(&appliance->box) ||
-            drained_too_long(appliance)) {
-            return;
-        }
-        if (appliance->positions != NULL) {
-            positions_poll(appliance->positions, box_clock(NULL));
-        }
-    }
-}
 
 static void undo(struct appliance *appliance, size_t from)
 {
@@ -512,14 +336,14 @@ static int run_box(struct appliance *appliance, const sigset_t *signals)
     }
     (void)fprintf(stderr, "penstock: running %s on %u lanes\n", appliance->script_path,
                   appliance->box.lane_count);
-    control_loop(appliance, signals);
+    supervise(appliance, signals);
     const bool is_orderly = appliance->exit_code == EXIT_DONE;
     box_stop(&appliance->box);
-    take_events(appliance);
+    supervise_finish(appliance);
     if (is_orderly && appliance->positions != NULL) {
         positions_commit_final(appliance->positions);
     }
-    print_ledger(appliance);
+    report_print(appliance);
     if (appliance->exit_code != EXIT_DONE && appliance->exit_code != EXIT_KILLED) {
         (void)fprintf(stderr, "penstock: stopped: ");
         error_print(stderr, &appliance->error);

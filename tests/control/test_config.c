@@ -76,7 +76,9 @@ static void test_parse_when_file_is_bad_then_error_names_the_place(void **state)
 {
     static const struct bad_file files[] = {
         {"cores:\n  operat: [1]\n", 2, 3, "unknown key cores.operat; known: receive, operate"},
-        {"core: {}\n", 1, 1, "unknown section core; known: cores, memory, nic, kafka, run"},
+        {"core: {}\n", 1, 1,
+         "unknown section core; known: cores, memory, nic, kafka, checkpoint, run"},
+        {"checkpoint:\n  when_offset_is_gone: skip\n", 2, 24, "fail or earliest or latest"},
         {"memory:\n  state_mib: lots\n", 2, 14, "memory.state_mib: found lots"},
         {"memory:\n  state_mib: 0\n", 2, 14, "from 1 to 16777216"},
         {"memory:\n  state_mib: -1\n", 2, 14, "found -1"},

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One run of the appliance, for the files that share it: appliance.c starts and stops it,
+ * supervise.c watches over it, report.c tells people about it. */
+#pragma once
+
+#include <signal.h>
+
+#include "control/appliance.h"
+#include "control/box.h"
+#include "control/control_socket.h"
+#include "control/job_file.h"
+#include "control/positions.h"
+
+/* How far the end of a run is. */
+enum appliance_phase {
+    APPLIANCE_RUNNING = 0,
+    APPLIANCE_DRAINING, /* told to stop: what was read is worked off */
+    APPLIANCE_STOPPED,  /* in order; nothing is left to do */
+};
+
+struct appliance {
+    const char *config_path;
+    const char *script_path;
+    struct appliance_config config;
+    struct job_file script;
+    struct metadata *metadata; /* NULL: no control_bootstrap */
+    struct box box;
+    struct positions *positions;   /* NULL without metadata */
+    struct control_socket *socket; /* NULL: run.control_socket is not set */
+    enum appliance_phase phase;
+    uint64_t drain_began_ns;
+    int exit_code;
+    struct error error;
+};
+
+/* Notes the exit code of a failure whose reason stands in appliance->error.
+ * returns  -1, for steps */
+int appliance_fail(struct appliance *appliance, int code);
+
+/* Runs the control loop: signals, requests, news of lanes, group commits, until the run is over or
+ * must end. signals are blocked in every thread. */
+void supervise(struct appliance *appliance, const sigset_t *signals);
+
+/* Takes the lanes' last news, after they have stopped. */
+void supervise_finish(struct appliance *appliance);
+
+/* Prints nodes, sources, stacks and the ledger to stdout, and the ledger's file. */
+void report_print(struct appliance *appliance);
+
+/* Prints how the run stands as JSON, for `penstock ctl status`. */
+void report_status(struct appliance *appliance, FILE *into);
