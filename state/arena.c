@@ -32,8 +32,18 @@ static size_t tail_bytes(size_t page_count, uint32_t shard_count)
 {
     const size_t per_page = sizeof(struct arena_page_meta) + sizeof(struct arena_page_link);
     const size_t anchors = (size_t)shard_count * ARENA_ANCHOR_COUNT_MAX * sizeof(uint32_t);
-    const size_t objects = ARENA_OBJECT_COUNT_MAX * sizeof(struct arena_object);
-    return round_up(page_count * per_page, CACHE_LINE_BYTES) + objects + anchors;
+    const size_t objects =
+        ARENA_OBJECT_COUNT_MAX * (sizeof(struct arena_object) + sizeof(struct arena_shape));
+    const size_t groups = ((page_count >> ARENA_GROUP_SHIFT) + 1U) * sizeof(uint32_t);
+    return round_up(page_count * per_page, CACHE_LINE_BYTES) + objects + anchors + groups;
+}
+
+size_t arena_memory_bytes(uint32_t page_count, uint32_t shard_count)
+{
+    ASSERT(page_count != 0);
+    ASSERT(shard_count != 0 && shard_count <= ARENA_SHARD_COUNT_MAX);
+    return (size_t)page_count * ARENA_PAGE_BYTES +
+           round_up(tail_bytes(page_count, shard_count), ARENA_PAGE_BYTES);
 }
 
 static int config_check(const struct arena_config *config, struct error *error)
@@ -102,8 +112,10 @@ int arena_create(const struct arena_config *config, struct arena **out, struct e
         .preimage = config->preimage,
         .preimage_context = config->preimage_context,
     };
-    arena->anchors = (uint32_t *)(void *)(arena->objects + ARENA_OBJECT_COUNT_MAX);
-    ASSERT((uint8_t *)(arena->anchors + (size_t)config->shard_count * ARENA_ANCHOR_COUNT_MAX) <=
+    arena->shapes = (struct arena_shape *)(void *)(arena->objects + ARENA_OBJECT_COUNT_MAX);
+    arena->anchors = (uint32_t *)(void *)(arena->shapes + ARENA_OBJECT_COUNT_MAX);
+    arena->groups = arena->anchors + (size_t)config->shard_count * ARENA_ANCHOR_COUNT_MAX;
+    ASSERT((uint8_t *)(arena->groups + (page_count >> ARENA_GROUP_SHIFT) + 1U) <=
            base + config->bytes);
     *out = arena;
     return 0;
@@ -138,6 +150,7 @@ void arena_page_touch(struct arena *arena, uint32_t page)
         arena->preimage(arena->preimage_context, &view);
     }
     arena->meta[page].epoch = arena->epoch;
+    arena->groups[page >> ARENA_GROUP_SHIFT] = arena->epoch;
 }
 
 /* True when the test seam refuses this acquire. */
@@ -244,6 +257,14 @@ int arena_object_create(struct arena *arena, enum arena_object_kind kind, const 
     return 0;
 }
 
+void arena_object_attach(struct arena *arena, uint32_t object, const struct shape_ops *ops,
+                         void *shape)
+{
+    ASSERT(object < arena->object_count && ops != NULL && shape != NULL);
+    ASSERT(arena->shapes[object].ops == NULL);
+    arena->shapes[object] = (struct arena_shape){.ops = ops, .shape = shape};
+}
+
 /* Where the number of the anchor page with object's root is kept. */
 static uint32_t *anchor_of(const struct arena *arena, uint32_t object, uint32_t shard)
 {
@@ -291,6 +312,75 @@ void arena_fail_after(struct arena *arena, uint32_t acquire_count)
     arena->acquire_fail_after = acquire_count;
 }
 
+void arena_clear(struct arena *arena)
+{
+    ASSERT(arena != NULL);
+    const size_t page_count = arena->page_count;
+    memset(arena->meta, 0, page_count * sizeof(*arena->meta));
+    memset(arena->links, 0, page_count * sizeof(*arena->links));
+    memset(arena->groups, 0, ((page_count >> ARENA_GROUP_SHIFT) + 1U) * sizeof(*arena->groups));
+    memset(arena->anchors, 0,
+           (size_t)arena->shard_count * ARENA_ANCHOR_COUNT_MAX * sizeof(*arena->anchors));
+    arena->epoch = 1;
+    arena->page_fresh = 1;
+    arena->page_free_head = 0;
+    arena->base_id = 0;
+    arena->base_epoch = 0;
+    arena->counters = (struct arena_counters){0};
+}
+
+/* Takes over an anchor page.
+ * returns  whether it is one, and the only one in its place */
+static bool anchor_adopt(struct arena *arena, uint32_t page)
+{
+    ASSERT_SLOW(arena->meta[page].kind == ARENA_PAGE_ANCHOR);
+    struct arena_anchor head;
+    memcpy(&head, arena_read(arena, page), sizeof(head));
+    if (head.magic != ARENA_ANCHOR_MAGIC || head.shard != arena->meta[page].shard ||
+        head.index >= ARENA_ANCHOR_COUNT_MAX) {
+        return false;
+    }
+    uint32_t *place = &arena->anchors[head.shard * ARENA_ANCHOR_COUNT_MAX + head.index];
+    const bool is_first = *place == 0;
+    *place = page;
+    return is_first;
+}
+
+int arena_adopt(struct arena *arena, uint64_t base_id, struct error *error)
+{
+    ASSERT(arena->epoch == 1 && arena->page_fresh == 1 && arena->counters.pages_used == 0);
+    uint32_t last = arena->page_count - 1U;
+    while (last != 0 && arena->meta[last].kind == ARENA_PAGE_FREE) {
+        last--;
+    }
+    arena->page_fresh = last + 1U;
+    for (uint32_t page = last; page != 0; page--) {
+        struct arena_page_meta *meta = &arena->meta[page];
+        if (meta->kind >= ARENA_PAGE_KIND_COUNT || meta->shard >= arena->shard_count) {
+            return error_set(error, -EBADMSG, "page %u is of kind %u, shard %u", page, meta->kind,
+                             meta->shard);
+        }
+        meta->epoch = 1;
+        if (meta->kind == ARENA_PAGE_FREE) {
+            arena->links[page].next = arena->page_free_head;
+            arena->page_free_head = page;
+            continue;
+        }
+        arena->counters.pages_used++;
+        if (meta->kind == ARENA_PAGE_ANCHOR && !anchor_adopt(arena, page)) {
+            return error_set(error, -EBADMSG, "page %u is no anchor of shard %u", page,
+                             meta->shard);
+        }
+    }
+    for (uint32_t group = 0; group <= last >> ARENA_GROUP_SHIFT; group++) {
+        arena->groups[group] = 1;
+    }
+    arena->counters.pages_used_max = arena->counters.pages_used;
+    arena->base_id = base_id;
+    arena->base_epoch = arena_epoch_advance(arena);
+    return 0;
+}
+
 void arena_check(const struct arena *arena)
 {
     uint64_t pages_used = 0;
@@ -298,6 +388,7 @@ void arena_check(const struct arena *arena)
         const struct arena_page_meta *meta = &arena->meta[page];
         ASSERT(meta->kind < ARENA_PAGE_KIND_COUNT);
         ASSERT(meta->epoch <= arena->epoch);
+        ASSERT(meta->epoch <= arena->groups[page >> ARENA_GROUP_SHIFT]);
         ASSERT(page < arena->page_fresh || meta->kind == ARENA_PAGE_FREE);
         pages_used += meta->kind != ARENA_PAGE_FREE;
         if (meta->kind == ARENA_PAGE_ANCHOR) {

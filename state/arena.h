@@ -18,6 +18,7 @@
 #define ARENA_ANCHOR_COUNT_MAX  8U
 #define ARENA_OBJECT_COUNT_MAX  (ARENA_ANCHOR_COUNT_MAX * ARENA_ROOTS_PER_ANCHOR)
 #define ARENA_OBJECT_NAME_BYTES 56U
+#define ARENA_GROUP_SHIFT       6U /* pages whose newest epoch is known together: 64 */
 
 /* What a page holds; FREE is 0 so that fresh metadata says so. */
 enum arena_page_kind {
@@ -93,6 +94,14 @@ struct arena_object {
     uint32_t reserved;
 };
 
+struct shape_ops; /* shape.h */
+
+/* Who reads and writes an object's roots: restore brings it back through its operations. */
+struct arena_shape {
+    const struct shape_ops *ops; /* NULL while nobody has attached itself */
+    void *shape;
+};
+
 /* Fields are for the inline functions below; nobody else writes them. */
 struct arena {
     uint8_t *base;
@@ -102,21 +111,34 @@ struct arena {
     uint32_t page_free_head;
     uint32_t page_fresh; /* pages from here on were never handed out */
     struct arena_page_link *links;
+    uint32_t *groups;  /* [page >> ARENA_GROUP_SHIFT] the highest epoch of its pages */
     uint32_t *anchors; /* [shard][ARENA_ANCHOR_COUNT_MAX], rebuilt on restore */
     struct arena_object *objects;
+    struct arena_shape *shapes; /* [object] */
     uint32_t object_count;
     uint32_t shard_count;
     uint32_t warn_pages_free;
     uint32_t acquire_fail_after; /* test seam, see arena_fail_after */
     arena_preimage_fn *preimage;
     void *preimage_context;
+    /* The last complete checkpoint and the epoch that its cut ended: pages of a later epoch have
+     * changed since. 0: none. */
+    uint64_t base_id;
+    uint32_t base_epoch;
     struct arena_counters counters;
 };
 
+/* How much memory an arena of so many pages wants.
+ * page_count  page 0 included
+ * threads     any */
+size_t arena_memory_bytes(uint32_t page_count, uint32_t shard_count);
+
 /* Lays an arena over config->memory and touches every page of it (unless is_lazy); the arena struct
- * itself lives in that memory. It needs a few dozen pages at least. config   borrowed during the
- * call out      the arena, gone when the caller unmaps the memory returns  0, or -EINVAL with the
- * reason threads  control path, before the lane starts */
+ * itself lives in that memory. It needs a few dozen pages at least.
+ * config   borrowed during the call
+ * out      the arena, gone when the caller unmaps the memory
+ * returns  0, or -EINVAL with the reason
+ * threads  control path, before the lane starts */
 int arena_create(const struct arena_config *config, struct arena **out, struct error *error);
 
 /* Sets or replaces the pre-image hook, between two parcels.
@@ -163,6 +185,24 @@ bool arena_is_low(const struct arena *arena);
  * threads  control path, before the lane starts */
 int arena_object_create(struct arena *arena, enum arena_object_kind kind, const char *name,
                         uint32_t *out, struct error *error);
+
+/* Says which shape stands on an object, so that restore can bring it back.
+ * ops, shape  borrowed for the arena's life
+ * threads     control path, before the lane starts */
+void arena_object_attach(struct arena *arena, uint32_t object, const struct shape_ops *ops,
+                         void *shape);
+
+/* Empties an arena as if nothing had ever been put in: every page is free, objects stay. Shapes
+ * must be told (shape_ops.rebuild).
+ * threads  control path, before the lane starts */
+void arena_clear(struct arena *arena);
+
+/* Takes over pages whose images and metadata (kind, shard) restore has put in place: free list,
+ * anchors, counters. All of them are of one epoch, which ends: the base of the next checkpoint.
+ * base_id  the checkpoint that they are from
+ * returns  0, or -EBADMSG with the reason: then arena_clear is due
+ * threads  control path, before the lane starts */
+int arena_adopt(struct arena *arena, uint64_t base_id, struct error *error);
 
 /* The root of object in shard, to read.
  * returns  ARENA_ROOT_BYTES bytes at an address that never changes, or NULL while nobody has

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The unit that a checkpoint is made of: one staging buffer on its way from a lane to the disk, and
  * back. Either pages of the lane's arena, or a piece of the lane's facts (bytes that mean something
- * to the layer above).
+ * to the layer above), or a list of the lane's named states (once in a full checkpoint).
  *
- *     0      struct extent_header, then item_count struct extent_page (pages) or nothing (facts)
- *     4096   the images of the items that have one, in their order, 4 KiB each | the facts' bytes
+ *     0      struct extent_header, then item_count struct extent_page (pages) or nothing
+ *     4096   the images of the items that have one, in their order, 4 KiB each | facts_bytes bytes
  *
  * A page that was freed since the base has an item and no image. The checksum of the whole extent
  * is kept by its parent (store.h), not in it. Numbers are little-endian, as the machine's. */
@@ -22,6 +22,7 @@
 enum extent_kind {
     EXTENT_PAGES = 1,
     EXTENT_FACTS,
+    EXTENT_STATES, /* struct shape_list_head and its list (shape.h): laid out as facts are */
 };
 
 struct extent_header {
@@ -33,8 +34,9 @@ struct extent_header {
     uint32_t number; /* among the lane's extents of this kind in this checkpoint, from 0 */
     uint32_t item_count;
     uint32_t image_count;
-    uint32_t facts_bytes; /* in this extent */
-    uint32_t reserved[7];
+    uint32_t facts_bytes; /* in this extent, of facts or states */
+    uint32_t facts_total; /* in all extents of this kind of the lane in this checkpoint */
+    uint32_t reserved[6];
 };
 static_assert(sizeof(struct extent_header) == 64, "part of the checkpoint format");
 
