@@ -5,7 +5,10 @@
  *
  * Only one checkpoint is open at a time; the next begins interval_ns after the last began, at the
  * earliest pause_ns after it ended. A failed one is reported and the next is tried with the same
- * base; after failures_max in a row the trouble is told to control (CHECKPOINT_EVENT_GIVING_UP). */
+ * base; when failures_max have failed in a row control is to act (checkpoint_is_in_trouble).
+ *
+ * What takes longer than timeout_ns fails, until the commit has begun: from then on a root may be
+ * on the disk, and only the disk's word counts. */
 #pragma once
 
 #include "state/snapshot.h"
@@ -27,7 +30,7 @@ struct checkpoint_config {
     uint32_t full_every; /* every so many-th is full; 1: all */
     uint32_t failures_max;
     uint64_t first_id; /* above every id in the store */
-    uint64_t base_id;  /* the checkpoint that was restored, 0: none */
+    uint64_t base_id;  /* the checkpoint that was restored in place, 0: none */
     uint64_t plan_fingerprint;
     uint64_t host_identity;
     uint64_t wall_offset_ns; /* added to now_ns it gives nanoseconds since 1970 */
@@ -101,6 +104,10 @@ bool checkpoint_report(struct checkpoint *checkpoint, struct checkpoint_report *
 /* Whether nothing is open, nothing is asked for, and the disk has nothing in flight.
  * threads  storage thread; control once it has stopped */
 bool checkpoint_is_idle(const struct checkpoint *checkpoint);
+
+/* Whether failures_max checkpoints or more have failed in a row.
+ * threads  any */
+bool checkpoint_is_in_trouble(const struct checkpoint *checkpoint);
 
 /* Stops ordering new ones but for those asked for by hand.
  * threads  control */

@@ -120,11 +120,12 @@ struct snapshot_news {
     uint32_t buffer; /* SNAPSHOT_NEWS_EXTENT */
     uint64_t id;
     uint64_t at_ns;
+    uint64_t preimages; /* SNAPSHOT_NEWS_STAGED: how many of its pages the hook staged */
 };
 
 /* Orders a checkpoint of a lane.
  * base_id  0 for a full one; else the complete checkpoint that it builds on: the last whose
- *          outcome the lane was told as durable, or the one that was restored
+ *          outcome the lane was told as durable, or the one that was restored in place
  * returns  false when the lane's ring is full */
 bool snapshot_order(struct snapshot *snapshot, uint64_t id, uint64_t base_id);
 
