@@ -42,12 +42,22 @@ struct record_batch_view {
     bool ended;     /* the bounded end is reached after these */
 };
 
+struct facts_writer; /* facts.h */
 struct record_source;
 
 /* A partition that a source reads on this lane. */
 struct record_partition {
     uint32_t topic;
     uint32_t partition;
+};
+
+/* Where a partition stands, or is to be started. */
+struct record_position {
+    uint32_t topic;
+    uint32_t partition;
+    int64_t next_offset;  /* -1: not known; to be started as the table says */
+    int32_t leader_epoch; /* of the record before it; -1 unknown */
+    bool has_ended;       /* its bounded end was reached: nothing is to come */
 };
 
 struct record_source_ops {
@@ -64,6 +74,17 @@ struct record_source_ops {
      * it is released, however long that takes. */
     void (*rewind)(struct record_source *source, uint32_t topic, uint32_t partition,
                    int64_t offset);
+    /* Tells where a partition stands: the offset that the next batch of it begins at or behind,
+     * while no batch is held. NULL: never known.
+     * returns  false when it is not known (yet) */
+    bool (*position)(const struct record_source *source, uint32_t topic, uint32_t partition,
+                     struct record_position *out);
+    /* Starts at given places, before the first poll. What is not among them is new and begins at
+     * its first record. NULL: it cannot.
+     * positions  count of them, those of other lanes too; copied
+     * returns    0 or -errno */
+    int (*start_at)(struct record_source *source, const struct record_position *positions,
+                    uint32_t count, struct error *error);
 };
 
 /* A body embeds this first. */
@@ -112,6 +133,17 @@ struct record_sink_ops {
                                        const struct record *record);
     uint32_t (*poll)(struct record_sink *sink, uint64_t now_ns);
     bool (*flushed)(struct record_sink *sink);
+    /* The checkpoint `id` is cut: everything appended so far belongs before it, what is appended
+     * from now on behind it. Facts that a restore needs (transactions) are added to facts; those of
+     * earlier cuts that are not complete yet once more. NULL: nothing to mark. */
+    void (*cut)(struct record_sink *sink, uint64_t id, struct facts_writer *facts);
+    /* Tells whether everything before that cut has arrived, so that the checkpoint may become
+     * durable. NULL: as flushed. */
+    bool (*is_settled)(struct record_sink *sink, uint64_t id);
+    /* That checkpoint is durable: what was written before its cut, and earlier ones', becomes
+     * visible. A checkpoint that failed is never told; the next complete one stands for it. NULL:
+     * nothing to do. */
+    void (*complete)(struct record_sink *sink, uint64_t id);
 };
 
 /* A body embeds this first. */
@@ -145,4 +177,33 @@ static inline uint32_t record_sink_poll(struct record_sink *sink, uint64_t now_n
 static inline bool record_sink_flushed(struct record_sink *sink)
 {
     return sink->ops->flushed(sink);
+}
+
+/* Draws the line of a checkpoint behind everything appended so far.
+ * id       growing from cut to cut
+ * facts    where what a restore needs is added
+ * threads  owning lane only */
+static inline void record_sink_cut(struct record_sink *sink, uint64_t id,
+                                   struct facts_writer *facts)
+{
+    if (sink->ops->cut != NULL) {
+        sink->ops->cut(sink, id, facts);
+    }
+}
+
+/* Tells whether everything before a cut has arrived.
+ * threads  owning lane only */
+static inline bool record_sink_is_settled(struct record_sink *sink, uint64_t id)
+{
+    return sink->ops->is_settled != NULL ? sink->ops->is_settled(sink, id)
+                                         : sink->ops->flushed(sink);
+}
+
+/* Says that a checkpoint is durable.
+ * threads  owning lane only */
+static inline void record_sink_complete(struct record_sink *sink, uint64_t id)
+{
+    if (sink->ops->complete != NULL) {
+        sink->ops->complete(sink, id);
+    }
 }
