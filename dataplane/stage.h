@@ -91,5 +91,6 @@ uint32_t stage_poll(struct stage *stage, uint64_t now_ns, bool enter, uint32_t b
 uint32_t stage_waiting_rows(const struct stage *stage);
 
 /* Tells whether the stage has nothing to do: no task, nothing queued or backlogged on this lane,
- * and nothing in its rings. threads  owning lane only */
+ * and nothing in its rings.
+ * threads  owning lane only */
 bool stage_is_quiet(const struct stage *stage);

@@ -36,8 +36,9 @@ static enum operator_verdict fail(struct table_sink *self, const char *reason)
     return OPERATOR_FAILED;
 }
 
-/* Encodes one half of a record. is_null  set when the half has no bytes. The reason of a failure
- * is the encoder's; sizes are told by half, since the two have their own options. */
+/* Encodes one half of a record. The reason of a failure is the encoder's; sizes are told by half,
+ * since the two have their own options.
+ * is_null  set when the half has no bytes */
 static enum operator_verdict encode(struct table_sink *self, bool is_key, const struct row *row,
                                     struct span *out, bool *is_null)
 {

@@ -121,15 +121,18 @@ bool list_mark(const struct heap *heap, const struct list_head *head, uint32_t m
                struct list_cursor *cursor);
 
 /* Moves a mark towards bound by one item: when the item at the mark has an order < bound, gives
- * that item and steps over it; else the mark has arrived. So a window sheds its leavers by while
- * (list_mark_pass(heap, head, mark, bound, &item)) { …retract item… } bound    not below the mark's
- * bound of before returns  whether item was filled threads  owning lane only */
+ * that item and steps over it; else the mark has arrived. So a window sheds its leavers by
+ * `while (list_mark_pass(heap, head, mark, bound, &item)) { …retract item… }`.
+ * bound    not below the mark's bound of before
+ * returns  whether item was filled
+ * threads  owning lane only */
 bool list_mark_pass(const struct heap *heap, struct list_head *head, uint32_t mark, int64_t bound,
                     struct list_item *item);
 
 /* Steps a mark over one item whatever its order (windows by row count); the mark's bound becomes
- * the order of the item it then stands at, or at the end that of the item stepped over. returns
- * whether there was one; it is in item threads  owning lane only */
+ * the order of the item it then stands at, or at the end that of the item stepped over.
+ * returns  whether there was one; it is in item
+ * threads  owning lane only */
 bool list_mark_step(const struct heap *heap, struct list_head *head, uint32_t mark,
                     struct list_item *item);
 

@@ -33,8 +33,9 @@ struct table_at {
 void table_entry_free(struct table *table, const struct segment_spot *spot, struct table_at at);
 
 /* Joins a segment that has become sparse with its buddy, when both are of one depth and would fill
- * at most half a page; the page freed goes back to the arena. Trims a chain. page     the first
- * page of the segment that spot lies in threads  owning lane only */
+ * at most half a page; the page freed goes back to the arena. Trims a chain.
+ * page     the first page of the segment that spot lies in
+ * threads  owning lane only */
 void table_segment_merge(struct table *table, const struct segment_spot *spot, uint32_t page);
 
 /* The shard's root to read; NULL while the shard has no anchor page.

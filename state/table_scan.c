@@ -130,7 +130,8 @@ void *table_entry_write(struct table *table, const struct table_entry *entry)
 }
 
 /* Checks the segment that position lies in, its chain, and that the directory names it everywhere
- * in its range (T1 to T4). returns  the position behind it */
+ * in its range (T1 to T4).
+ * returns  the position behind it */
 static uint32_t segment_walk(const struct table *table, const struct directory_root *root,
                              uint32_t shard, uint32_t position, uint64_t *entries)
 {

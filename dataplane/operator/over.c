@@ -8,16 +8,16 @@
  *
  *     key -> value:  over_key { pending list, cleanup, sequence, last, frame list } | accumulators
  *                         |                                       |
- *                         | whole rows, ordered by time           | packed rows, ordered by time or
- * number v                                       v a row:  pending ----(watermark reaches its
- * time)----> answered, packed into the frame ----> left
+ *                         | whole rows, by time                   | packed rows, by time or number
+ *                         v                                       v
+ *     a row:  pending ----(watermark reaches its time)----> answered, packed into the frame ----> left
  *
  * Invariants:
  *   1. The accumulators hold exactly the rows of the frame list, or for an unbounded frame all
- *   rows that were answered.
+ *      rows that were answered.
  *   2. A key has a timer for each time among its pending rows.
  *   3. A value pointer is good until a key is inserted or removed: values_void says that the
- *   batch's pointers are not. */
+ *      batch's pointers are not. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -56,7 +56,8 @@ static inline int64_t window_slice_end(const struct window_spec *spec, int64_t l
 }
 
 /* The end of the first window that holds a slice; above window_last_end when the slice lies in a
- * gap between windows. threads  any */
+ * gap between windows.
+ * threads  any */
 static inline int64_t window_first_end(const struct window_spec *spec, int64_t slice_end)
 {
     ASSERT_SLOW(spec->pane_ms > 0);
