@@ -1,139 +1,161 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OVER by event time: each row goes out once, with aggregates over the rows of its key up to it.
- * This file makes the operator and holds what its two ways of answering share.
+ * OVER nodes by one key that stand directly on each other run as one operator with a frame each: a
+ * row's key is hashed and looked up once, the row is listed once, and goes out once with the results
+ * of all frames. A node alone is one frame. This file makes the operator and holds what its two ways
+ * of answering share.
  *
- * State: a table by key. A value holds the last fired time, a list of whole rows that wait for the
- * watermark, a list of packed rows that a later frame may have to give back (only the columns that
- * the calls read), and the accumulators. Timers say which keys are due.
- *
- *     key -> value:  over_key { pending list, cleanup, sequence, last, frame list } | accumulators
- *                         |                                       |
- *                         | whole rows, by time                   | packed rows, by time or number
- *                         v                                       v
- *     a row:  pending ----(watermark reaches its time)----> answered, packed into the frame ----> left
+ *     key -> value:  over_key { pending list, last, sequence, list of rows } | clocks | accumulators
+ *                               |                             |
+ *                               | whole rows, by time         | packed rows, by time, marks
+ *                               v                             v
+ *     a row:  pending --(watermark reaches its time)--> answered, packed into the list --> left
  *
  * Invariants:
- *   1. The accumulators hold exactly the rows of the frame list, or for an unbounded frame all
- *      rows that were answered.
- *   2. A key has a timer for each time among its pending rows.
+ *   1. A frame's accumulators hold exactly the rows from its mark on that are its own, or for an
+ *      unbounded frame all rows that were answered.
+ *   2. By watermark, a key has a timer for each time among its pending rows.
  *   3. A value pointer is good until a key is inserted or removed: values_void says that the
  *      batch's pointers are not. */
+#include "dataplane/operator/over_internal.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "dataplane/operator/over_fused.h"
-#include "dataplane/operator/over_internal.h"
+/* Rows whose state is fetched together: all of it has to stay in the first-level cache. */
+#define BATCH_ROWS 12
 
 #define DUE_PAYLOAD_BYTES (KEY_BYTES_MAX + 4096)
+#define DUE_HEAD_BYTES    (sizeof(uint64_t) + sizeof(uint32_t))
 
-/* Also the way out of a failed open: every part may still be NULL. */
 static void over_close(struct operator* base)
 {
     struct over *self = (struct over *)base;
     timers_destroy(self->timers);
     table_destroy(self->keys);
-    accumulators_destroy(self->set);
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        accumulators_destroy(self->frames[i].set);
+        free(self->frames[i].calls);
+    }
     keyer_destroy(self->keyer);
     widener_fini(&self->widener);
     over_packer_fini(&self->packer);
-    free(self->calls);
     free(self->scratch_value);
+    free(self->pending_row);
     free(self->due_payload);
     free(self);
 }
 
-static int calls_create(struct over *self)
+/* Says what each frame is and which packed columns its calls read. */
+static int frames_fill(struct over *self)
 {
-    ASSERT(self != NULL);
-    const uint32_t count = self->plan->call_count;
-    self->calls = calloc(count + 1, sizeof(self->calls[0]));
-    if (over_packer_init(&self->packer, self->input, 2 * count) != 0 || self->calls == NULL) {
-        return -ENOMEM;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        self->calls[i] = self->plan->calls[i];
-        if (self->uses_frame) {
-            self->calls[i].argument =
-                over_packer_column(&self->packer, self->plan->calls[i].argument);
-            self->calls[i].filter = over_packer_column(&self->packer, self->plan->calls[i].filter);
+    const bool on_arrival = self->plan->on_arrival;
+    uint32_t column = self->input->column_count;
+    self->all_range = true;
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        struct over_frame *frame = &self->frames[i];
+        const struct plan_over_frame *plan = frame->plan;
+        frame->is_range = !plan->unbounded && !plan->is_rows;
+        frame->reads_packed = on_arrival || !plan->unbounded;
+        /* On arrival, bounded ROWS look their frames up anew for each row. */
+        const bool has_mark =
+            frame->reads_packed && !(on_arrival && plan->is_rows && !plan->unbounded);
+        frame->mark = has_mark ? self->mark_count++ : OVER_MARK_NONE;
+        frame->first_column = column;
+        column += plan->call_count;
+        self->all_range = self->all_range && frame->is_range;
+        self->has_range = self->has_range || frame->is_range;
+        if (frame->is_range && plan->preceding > self->range_max_ms) {
+            self->range_max_ms = plan->preceding;
+        }
+        if (plan->is_rows && !plan->unbounded) {
+            self->has_rows = true;
+            self->rows_max = plan->preceding > self->rows_max ? plan->preceding : self->rows_max;
+        }
+        frame->calls = calloc(plan->call_count + 1, sizeof(frame->calls[0]));
+        if (frame->calls == NULL) {
+            return -ENOMEM;
+        }
+        for (uint32_t k = 0; k < plan->call_count; k++) {
+            struct aggregate_call *call = &frame->calls[k];
+            *call = plan->calls[k];
+            if (frame->reads_packed) {
+                call->argument = over_packer_column(&self->packer, call->argument);
+                call->filter = over_packer_column(&self->packer, call->filter);
+            }
         }
     }
+    ASSERT(column == self->node->layout.column_count);
     over_packer_seal(&self->packer);
     return 0;
 }
 
-/* Keys of on-arrival unbounded frames have their accumulators twice. */
-static uint32_t heads_fill(const struct over *self, struct table_head *heads)
+/* Lays the accumulators of a frame behind what there is already; on arrival, those of an unbounded
+ * frame twice. */
+static int frame_open(struct over *self, struct over_frame *frame, struct table_head *heads,
+                      uint32_t *head_count, struct error *error)
 {
-    ASSERT_SLOW(self != NULL);
-    ASSERT_SLOW(heads != NULL);
-    uint32_t count = accumulators_heads(self->set, heads);
-    /* The second set lies behind the first and has its lists and maps at the same distances. */
-    const uint32_t shift = accumulators_bytes(self->set) - (uint32_t)sizeof(struct over_key);
-    if (self->plan->on_arrival && self->plan->unbounded) {
-        for (uint32_t i = 0; i < count; i++) {
-            heads[count + i] = heads[i];
-            heads[count + i].offset = (uint16_t)(heads[i].offset + shift);
-        }
-        count *= 2;
+    const struct accumulator_config config = {
+        .calls = frame->calls,
+        .call_count = frame->plan->call_count,
+        .layout = frame->reads_packed ? &self->packer.layout : self->input,
+        .mode = frame->plan->unbounded ? ACCUMULATOR_APPEND : ACCUMULATOR_SLIDING,
+        .is_over = true,
+        .base_bytes = self->value_bytes,
+    };
+    const int result = accumulators_create(&config, &frame->set, error);
+    if (result != 0) {
+        return result;
     }
-    heads[count++] = (struct table_head){
-        .offset = offsetof(struct over_key, pending),
-        .kind = TABLE_HEAD_LIST,
-    };
-    heads[count++] = (struct table_head){
-        .offset = offsetof(struct over_key, frame),
-        .kind = TABLE_HEAD_LIST,
-    };
-    return count;
+    struct table_head own[ACCUMULATOR_HEADS_MAX];
+    const uint32_t count = accumulators_heads(frame->set, own);
+    const uint32_t bytes = accumulators_bytes(frame->set) - self->value_bytes;
+    const bool is_twice = self->plan->on_arrival && frame->plan->unbounded;
+    if (*head_count + (is_twice ? 2 : 1) * count > TABLE_HEAD_COUNT_MAX ||
+        self->value_bytes + (is_twice ? 2 : 1) * bytes > TABLE_VALUE_BYTES_MAX) {
+        return error_set(error, -ENOTSUP,
+                         "the OVER calls of one SELECT need more than %u bytes or %u collections "
+                         "of state a key",
+                         TABLE_VALUE_BYTES_MAX, TABLE_HEAD_COUNT_MAX);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        heads[(*head_count)++] = own[i];
+        if (is_twice) {
+            heads[*head_count] = own[i];
+            heads[(*head_count)++].offset = (uint16_t)(own[i].offset + bytes);
+        }
+    }
+    frame->behind_bytes = is_twice ? bytes : 0;
+    self->value_bytes += (is_twice ? 2 : 1) * bytes;
+    return 0;
 }
 
-/* The caps are those of the state's table; a query that needs more is refused at start, with
- * both numbers in the message. */
-static int table_make(struct over *self, struct error *error)
+static int state_create(struct over *self, struct error *error)
 {
-    ASSERT_SLOW(self != NULL);
-    struct table_head heads[2 * ACCUMULATOR_HEADS_MAX + 2];
-    const uint32_t head_count = heads_fill(self, heads);
-    uint32_t bytes = accumulators_bytes(self->set);
-    if (self->plan->on_arrival && self->plan->unbounded) {
-        bytes += bytes - (uint32_t)sizeof(struct over_key);
-    }
-    if (head_count > TABLE_HEAD_COUNT_MAX || bytes > TABLE_VALUE_BYTES_MAX) {
-        return error_set(error, -ENOTSUP,
-                         "the OVER calls of one SELECT need %u bytes and %u collections of state a "
-                         "key, more than %u and %u",
-                         bytes, head_count, TABLE_VALUE_BYTES_MAX, TABLE_HEAD_COUNT_MAX);
+    const size_t clock_bytes =
+        self->frame_count * (self->plan->on_arrival ? sizeof(int64_t) : sizeof(struct over_clock));
+    self->clocks_offset =
+        (uint32_t)(offsetof(struct over_key, rows) + LIST_HEAD_BYTES(self->mark_count));
+    self->value_bytes = self->clocks_offset + (uint32_t)clock_bytes;
+    struct table_head heads[TABLE_HEAD_COUNT_MAX] = {
+        {.offset = offsetof(struct over_key, pending), .kind = TABLE_HEAD_LIST},
+        {.offset = offsetof(struct over_key, rows), .kind = TABLE_HEAD_LIST},
+    };
+    uint32_t head_count = 2;
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        const int result = frame_open(self, &self->frames[i], heads, &head_count, error);
+        if (result != 0) {
+            return result;
+        }
     }
     char name[OPERATOR_NAME_BYTES];
     const struct table_config config = {
         .name = state_name(name, "over", self->node),
-        .value_bytes = bytes,
+        .value_bytes = self->value_bytes,
         .heads = heads,
         .head_count = head_count,
     };
-    return table_create(self->context->heap, &config, &self->keys, error);
-}
-
-/* An unbounded frame never gives a row back, so cheaper accumulators will do, e.g. a maximum
- * instead of an ordered map. */
-static int state_create(struct over *self, struct error *error)
-{
-    ASSERT(self != NULL);
-    const bool only_grows = self->plan->unbounded;
-    const struct accumulator_config config = {
-        .calls = self->calls,
-        .call_count = self->plan->call_count,
-        .layout = self->uses_frame ? &self->packer.layout : self->input,
-        .mode = only_grows ? ACCUMULATOR_APPEND : ACCUMULATOR_SLIDING,
-        .is_over = true,
-        .base_bytes = sizeof(struct over_key),
-    };
-    int result = accumulators_create(&config, &self->set, error);
-    if (result == 0) {
-        result = table_make(self, error);
-    }
-    char name[OPERATOR_NAME_BYTES];
+    int result = table_create(self->context->heap, &config, &self->keys, error);
     if (result == 0) {
         result = timers_create(self->context->heap, state_name(name, "over.due", self->node),
                                &self->timers, error);
@@ -141,35 +163,57 @@ static int state_create(struct over *self, struct error *error)
     return result;
 }
 
-/* uses_frame: rows are kept beyond their answer when they must leave again, or when a later old
- * row must be put in order. */
+/* Says which frames there are; a node that stands for itself alone is one.
+ * returns  how many calls they have together */
+static uint32_t frames_take(struct over *self)
+{
+    const struct plan_over *plan = self->plan;
+    self->alone = (struct plan_over_frame){
+        .is_rows = plan->is_rows,
+        .unbounded = plan->unbounded,
+        .preceding = plan->preceding,
+        .calls = plan->calls,
+        .call_count = plan->call_count,
+    };
+    self->frame_count = plan->frame_count == 0 ? 1 : plan->frame_count;
+    uint32_t call_count = 0;
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        self->frames[i].plan = plan->frame_count == 0 ? &self->alone : &plan->frames[i];
+        call_count += self->frames[i].plan->call_count;
+    }
+    return call_count;
+}
+
 static int over_open(const struct plan_node *node, const struct row_layout *const *inputs,
                      struct operator_context *context, struct operator** out, struct error *error)
 {
-    ASSERT(node != NULL);
-    ASSERT(context != NULL);
-    ASSERT(out != NULL);
     ASSERT(node->operator== PLAN_OVER);
-    if (node->over.frame_count != 0) {
-        return over_fused_open(node, inputs, context, out, error);
-    }
-    struct over *self = calloc(1, sizeof(*self));
+    ASSERT(node->over.frame_count <= PLAN_OVER_FRAMES_MAX);
+    const size_t bytes =
+        (sizeof(struct over) + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES;
+    struct over *self = operator_scratch(bytes);
     if (self == NULL) {
         return error_set(error, -ENOMEM, "out of memory");
     }
-    self->base.ops = &over_ops;
-    self->context = context;
-    self->node = node;
-    self->plan = &node->over;
-    self->input = inputs[0];
-    self->uses_frame = !node->over.unbounded || node->over.on_arrival;
-    self->watermark_ms = WATERMARK_MIN;
+    *self = (struct over){
+        .base.ops = &over_ops,
+        .context = context,
+        .node = node,
+        .plan = &node->over,
+        .input = inputs[0],
+        .watermark_ms = WATERMARK_MIN,
+        .before_ms = WATERMARK_MIN,
+    };
+    const uint32_t call_count = frames_take(self);
+    self->packer.tag_bytes = node->over.on_arrival ? 0 : sizeof(uint64_t);
     self->keyer = keyer_create(inputs[0], &node->over.key);
     self->scratch_value = operator_scratch(TABLE_VALUE_BYTES_MAX);
+    self->pending_row = operator_scratch(OPERATOR_ROW_BYTES);
     self->due_payload = operator_scratch(DUE_PAYLOAD_BYTES);
-    int result = calls_create(self);
-    if (result != 0 || self->keyer == NULL || self->scratch_value == NULL ||
-        self->due_payload == NULL || widener_init(&self->widener, inputs[0]) != 0) {
+    int result = 0;
+    if (self->keyer == NULL || self->scratch_value == NULL || self->pending_row == NULL ||
+        self->due_payload == NULL || widener_init(&self->widener, inputs[0]) != 0 ||
+        over_packer_init(&self->packer, inputs[0], 2 * call_count) != 0 || frames_fill(self) != 0) {
         result = error_set(error, -ENOMEM, "out of memory");
     }
     if (result == 0) {
@@ -183,83 +227,27 @@ static int over_open(const struct plan_node *node, const struct row_layout *cons
     return 0;
 }
 
-bool over_emit(struct over *self, const struct accumulator_state *state, const struct row *row)
+static void key_init(struct over *self, const struct accumulator_state *state)
 {
-    ASSERT_SLOW(self->plan != NULL);
-    struct row_writer writer;
-    struct output *output = self->context->output;
-    if (!widener_begin(&self->widener, output, &writer, row) ||
-        !results_store(self->set, state, output, &writer, self->input->column_count)) {
-        return false;
-    }
-    output_row_end(output, &writer);
-    self->context->counters[OPERATOR_ROWS_OUT]++;
-    return true;
-}
-
-/* The payload is the hash and the key, so that firing needs no search for either. */
-bool over_timer_set(struct over *self, int64_t time_ms, uint64_t hash, struct span key)
-{
-    ASSERT_SLOW(self->plan != NULL);
-    ASSERT(key.bytes <= KEY_BYTES_MAX);
-    /* A short key's payload is put together on the stack; the due payload may be in use. */
-    uint8_t small[256];
-    uint8_t *payload = key.bytes <= sizeof(small) - sizeof(hash) ? small : self->packer.packed;
-    memcpy(payload, &hash, sizeof(hash));
-    memcpy(payload + sizeof(hash), key.data, key.bytes);
-    const struct span content = {.data = payload, .bytes = sizeof(hash) + key.bytes};
-    return timers_set(self->timers, table_shard(self->keys, hash), time_ms, content, NULL);
-}
-
-void over_due_key(const struct over *self, uint64_t *hash, struct span *key)
-{
-    ASSERT_SLOW(self->plan != NULL);
-    ASSERT(self->due.payload.bytes > sizeof(*hash));
-    memcpy(hash, self->due.payload.data, sizeof(*hash));
-    key->data = self->due.payload.data + sizeof(*hash);
-    key->bytes = self->due.payload.bytes - sizeof(*hash);
-}
-
-/* A payload that fits a heap block is shown in place. */
-bool over_timer_pop(struct over *self, uint64_t *hash, struct span *key)
-{
-    ASSERT_SLOW(self->plan != NULL);
-    ASSERT(!self->is_firing);
-    const struct span_mut scratch = {.data = self->due_payload, .bytes = DUE_PAYLOAD_BYTES};
-    if (!timers_pop(self->timers, self->watermark_ms, scratch, &self->due)) {
-        return false;
-    }
-    if (self->due.payload.data != self->due_payload) {
-        /* Firing changes timers, so the key must outlive them. */
-        memcpy(self->due_payload, self->due.payload.data, self->due.payload.bytes);
-        self->due.payload.data = self->due_payload;
-    }
-    over_due_key(self, hash, key);
-    return true;
-}
-
-/* Long lists are freed in bounded steps elsewhere; here all must go, since the value that points
- * to them goes. */
-void over_key_remove(struct over *self, const struct accumulator_state *state, uint64_t hash,
-                     struct span key)
-{
-    ASSERT_SLOW(self->plan != NULL);
     ASSERT(state->value != NULL);
-    struct heap *heap = self->context->heap;
-    while (!list_clear(heap, over_pending(state), UINT32_MAX)) {
+    list_init(over_pending(state), state->shard, 0);
+    list_init(over_rows(state), state->shard, self->mark_count);
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        const struct over_frame *frame = &self->frames[i];
+        accumulators_init(frame->set, state);
+        if (self->plan->on_arrival) {
+            over_leave_times(self, state)[i] = INT64_MAX;
+        }
+        if (frame->behind_bytes != 0) {
+            const struct accumulator_state behind = over_behind(frame, state);
+            accumulators_init(frame->set, &behind);
+        }
     }
-    while (!list_clear(heap, over_frame_list(state), UINT32_MAX)) {
-    }
-    accumulators_clear(self->set, state);
-    (void)table_remove(self->keys, hash, key);
-    self->context->counters[OPERATOR_EXPIRED]++;
 }
 
-struct accumulator_state over_value_take(struct over *self, const struct over_lookup *lookup,
-                                         bool *created)
+struct accumulator_state over_take(struct over *self, const struct over_lookup *lookup,
+                                   bool *created)
 {
-    ASSERT_SLOW(self->plan != NULL);
-    ASSERT_SLOW(created != NULL);
     struct accumulator_state state = {
         .heap = self->context->heap,
         .value = lookup->value,
@@ -270,59 +258,143 @@ struct accumulator_state over_value_take(struct over *self, const struct over_lo
         state.value = table_insert(self->keys, lookup->hash, lookup->key, created);
         self->values_void |= *created;
     }
+    if (*created) {
+        key_init(self, &state);
+    }
     return state;
 }
 
-/* Looks up the values of a batch step by step, so that the misses of its rows overlap: values, then
- * the chunks of their lists, then the items. */
-static void values_warm(struct over *self, uint32_t count)
+void over_remove(struct over *self, const struct accumulator_state *state, uint64_t hash,
+                 struct span key)
 {
-    ASSERT_SLOW(self->plan != NULL);
+    ASSERT(state->value != NULL);
+    ASSERT(over_pending(state)->count == 0);
+    while (!list_clear(self->context->heap, over_rows(state), UINT32_MAX)) {
+    }
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        const struct over_frame *frame = &self->frames[i];
+        ASSERT(frame->behind_bytes == 0); /* keys of unbounded frames never end */
+        accumulators_clear(frame->set, state);
+    }
+    (void)table_remove(self->keys, hash, key);
+    self->context->counters[OPERATOR_EXPIRED]++;
+}
+
+bool over_timer_set(struct over *self, int64_t time_ms, uint64_t hash, struct span key,
+                    uint32_t tag)
+{
+    ASSERT(key.bytes <= KEY_BYTES_MAX);
+    /* A short key's payload is put together on the stack; the due payload may be in use. */
+    uint8_t small[256];
+    uint8_t *payload = key.bytes <= sizeof(small) - DUE_HEAD_BYTES ? small : self->packer.packed;
+    memcpy(payload, &hash, sizeof(hash));
+    memcpy(payload + sizeof(hash), &tag, sizeof(tag));
+    memcpy(payload + DUE_HEAD_BYTES, key.data, key.bytes);
+    const struct span content = {.data = payload, .bytes = DUE_HEAD_BYTES + key.bytes};
+    return timers_set(self->timers, table_shard(self->keys, hash), time_ms, content, NULL);
+}
+
+bool over_timer_pop(struct over *self)
+{
+    ASSERT(!self->is_firing);
+    const struct span_mut scratch = {.data = self->due_payload, .bytes = DUE_PAYLOAD_BYTES};
+    if (!timers_pop(self->timers, self->watermark_ms, scratch, &self->due)) {
+        return false;
+    }
+    if (self->due.payload.data != self->due_payload) {
+        /* Firing changes timers, so the key must outlive them. */
+        memcpy(self->due_payload, self->due.payload.data, self->due.payload.bytes);
+        self->due.payload.data = self->due_payload;
+    }
+    return true;
+}
+
+struct over_due over_due(const struct over *self)
+{
+    ASSERT(self->due.payload.bytes > DUE_HEAD_BYTES);
+    struct over_due due;
+    memcpy(&due.hash, self->due.payload.data, sizeof(due.hash));
+    memcpy(&due.tag, self->due.payload.data + sizeof(due.hash), sizeof(due.tag));
+    due.key = (struct span){
+        .data = self->due.payload.data + DUE_HEAD_BYTES,
+        .bytes = self->due.payload.bytes - DUE_HEAD_BYTES,
+    };
+    return due;
+}
+
+/* Asks the table for the values of a batch, and for their memory. */
+static void values_find(struct over *self, uint32_t base, uint32_t count)
+{
     ASSERT(count <= PARCEL_ROWS_MAX);
-    const uint32_t bytes = accumulators_bytes(self->set);
-    const uint32_t first_byte = self->plan->on_arrival ? offsetof(struct over_key, last_ms) : 0;
-    struct accumulator_state state = {.heap = self->context->heap};
+    const uint32_t first = self->plan->on_arrival ? offsetof(struct over_key, last_ms) : 0;
     for (uint32_t i = 0; i < count; i++) {
-        self->values[i] =
-            table_find_write(self->keys, self->keyer->hashes[i], self->keyer->keys[i]);
-        for (uint32_t at = first_byte; self->values[i] != NULL && at < bytes;
-             at += CACHE_LINE_BYTES) {
+        self->values[i] = table_find_write(self->keys, self->keyer->hashes[base + i],
+                                           self->keyer->keys[base + i]);
+        /* By watermark only the front is used as a row comes. */
+        const uint32_t end =
+            self->plan->on_arrival ? self->value_bytes : self->clocks_offset + CACHE_LINE_BYTES;
+        for (uint32_t at = first; self->values[i] != NULL && at < end; at += CACHE_LINE_BYTES) {
             __builtin_prefetch((const uint8_t *)self->values[i] + at, 1);
         }
     }
     self->values_void = false;
-    for (uint32_t step = 0; step < 2; step++) {
-        for (uint32_t i = 0; i < count; i++) {
-            if (self->values[i] == NULL) {
-                continue;
+}
+
+/* On arrival a row touches the list's end, and its front only where it makes rows leave. */
+static void arrival_warm(const struct over *self, const struct row *row,
+                         const struct accumulator_state *state, uint32_t step)
+{
+    const struct list_head *list = over_rows(state);
+    const int64_t *leave_ms = over_leave_times(self, state);
+    const int64_t time_ms = over_time(row);
+    bool leaves = false;
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        const struct plan_over_frame *plan = self->frames[i].plan;
+        leaves = leaves || (plan->unbounded ? leave_ms[i] <= self->watermark_ms
+                                            : over_minus(time_ms, plan->preceding) > leave_ms[i]);
+    }
+    if (leaves && step == 0) {
+        list_prefetch(state->heap, list);
+    } else if (leaves) {
+        list_prefetch_items(state->heap, list);
+    } else {
+        list_prefetch_end(state->heap, list, step);
+    }
+}
+
+/* Brings the lists of a batch towards the cache, step by step so that its misses overlap: chunks,
+ * then items. */
+static void lists_warm(struct over *self, const struct row *const *rows, uint32_t count,
+                       uint32_t step)
+{
+    struct accumulator_state state = {.heap = self->context->heap};
+    for (uint32_t i = 0; i < count; i++) {
+        if (self->values[i] == NULL) {
+            continue;
+        }
+        state.value = self->values[i];
+        if (self->plan->on_arrival) {
+            arrival_warm(self, rows[i], &state, step);
+            for (uint32_t f = 0; f < self->frame_count; f++) {
+                accumulators_prefetch(self->frames[f].set, &state, step);
             }
-            state.value = self->values[i];
-            const struct list_head *list =
-                self->plan->on_arrival ? over_frame_list(&state) : over_pending(&state);
-            if (step == 0) {
-                list_prefetch(state.heap, list);
-            } else {
-                list_prefetch_items(state.heap, list);
-            }
-            if (self->plan->on_arrival) {
-                accumulators_prefetch(self->set, &state, step);
-            }
+        } else {
+            list_prefetch_end(state.heap, over_pending(&state), step);
         }
     }
 }
 
-/* One lookup for the batch as long as no key is new; behind an insert pages may have moved, and
- * each row looks up its own key again. */
 static enum operator_verdict rows_take(struct over *self, const struct row *const *rows,
-                                       uint32_t count)
+                                       uint32_t base, uint32_t count)
 {
-    ASSERT_SLOW(self->plan != NULL);
-    values_warm(self, count);
+    values_find(self, base, count);
+    lists_warm(self, rows, count, 0);
+    lists_warm(self, rows, count, 1);
     for (uint32_t i = 0; i < count; i++) {
         ASSERT_SLOW(rows[i]->kind == ROW_INSERT);
         const struct over_lookup lookup = {
-            .hash = self->keyer->hashes[i],
-            .key = self->keyer->keys[i],
+            .hash = self->keyer->hashes[base + i],
+            .key = self->keyer->keys[base + i],
             .value = self->values_void ? NULL : self->values[i],
         };
         const enum operator_verdict verdict = self->plan->on_arrival
@@ -335,8 +407,6 @@ static enum operator_verdict rows_take(struct over *self, const struct row *cons
     return OPERATOR_DONE;
 }
 
-/* Keys are encoded as many at a time as the keyer's buffer holds; a parcel is nearly always one
- * round. */
 static enum operator_verdict over_process(struct operator* base, uint32_t input,
                                           const struct parcel *parcel)
 {
@@ -352,9 +422,12 @@ static enum operator_verdict over_process(struct operator* base, uint32_t input,
             return operator_fail(self->context, "a PARTITION BY key is longer than %u bytes",
                                  KEY_BYTES_MAX);
         }
-        const enum operator_verdict verdict = rows_take(self, rows + first, filled);
-        if (verdict != OPERATOR_DONE) {
-            return verdict;
+        for (uint32_t at = 0; at < filled; at += BATCH_ROWS) {
+            const uint32_t batch = filled - at < BATCH_ROWS ? filled - at : BATCH_ROWS;
+            const enum operator_verdict verdict = rows_take(self, rows + first + at, at, batch);
+            if (verdict != OPERATOR_DONE) {
+                return verdict;
+            }
         }
         first += filled;
     }
@@ -365,8 +438,15 @@ static enum operator_verdict over_advance(struct operator* base, int64_t waterma
 {
     struct over *self = (struct over *)base;
     ASSERT(watermark_ms >= self->watermark_ms);
-    self->watermark_ms = watermark_ms;
-    return self->plan->on_arrival ? over_arrival_advance(self) : over_event_advance(self);
+    if (!self->is_advancing) {
+        self->before_ms = self->watermark_ms;
+        self->watermark_ms = watermark_ms;
+        self->is_advancing = true;
+    }
+    const enum operator_verdict verdict =
+        self->plan->on_arrival ? over_arrival_advance(self) : over_event_advance(self);
+    self->is_advancing = verdict == OPERATOR_AGAIN;
+    return verdict;
 }
 
 const struct operator_ops over_ops = {

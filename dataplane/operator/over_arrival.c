@@ -1,349 +1,401 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OVER answered on arrival ('penstock.over.emit' = 'on-arrival'): each row goes out at once, over
  * the rows of its range that have arrived. Nothing is late and nothing is dropped. While a key's
- * rows come in order and without ties, the answers are those of over_event.c.
+ * rows come in order and without ties, the answers are those of over_event.c. Frame by frame:
  *
- *  - Bounded RANGE: accumulators slide with the key's newest row. An older row joins them when it
- *    lies in their frame, and is answered by a walk over its own range.
+ *  - Bounded RANGE: accumulators slide with the key's newest row, leavers are what the frame's mark
+ *    passes. An older row joins them when it lies in their frame, and is answered by a walk over
+ *    its own range.
  *  - Bounded ROWS: a walk over the rows of the frame.
- *  - Unbounded: one set of accumulators over all rows, one over those behind the watermark, and a
- *    list of the rows between. An older row rebuilds the former from the latter and the list.
+ *  - Unbounded: one state over all rows, one over those behind the watermark; the mark stands at
+ *    the first row that is not yet in the latter. An older row rebuilds the former from the latter
+ *    and the rows behind the mark.
  *
  * A NULL time reads as the epoch, and rows at or before the epoch are answered as any other, where
  * Flink drops them silently: a payment without answer would be the worse surprise.
  *
- * What the watermark proves unreachable for rows in time is given up: a row later than that is
- * answered over what is still there.
- */
+ * Rows stay as long as any frame of a row in time may need them: a row later than that is answered
+ * over what is still there, which in a stack of frames can be more than each alone would keep. */
 #include "dataplane/operator/over_internal.h"
 
 #define DEAD_DROP_MAX 4 /* rows given up per row taken in */
 #define END_SLACK_MS  INT64_C(600000)
 
-static int64_t time_minus(int64_t time_ms, int64_t delta_ms)
-{
-    int64_t difference;
-    return __builtin_sub_overflow(time_ms, delta_ms, &difference) ? INT64_MIN : difference;
-}
+/* A row being answered. */
+struct arrival {
+    struct accumulator_state state;
+    const struct row *row;
+    const struct row *packed;
+    int64_t time_ms;
+    bool in_order; /* no newer row of the key is here */
+};
 
-/* Begins a state that lives for one answer. Lives in the operator's scratch, but its lists and
- * maps are in the arena: every path must end in accumulators_clear. */
-static struct accumulator_state scratch_begin(struct over *self, uint32_t shard)
+/* Begins a frame's state that lives for one answer. */
+static struct accumulator_state scratch_begin(struct over *self, const struct over_frame *frame,
+                                              uint32_t shard)
 {
-    ASSERT_SLOW(self != NULL);
-    ASSERT(accumulators_bytes(self->set) <= TABLE_VALUE_BYTES_MAX);
+    ASSERT(accumulators_bytes(frame->set) <= TABLE_VALUE_BYTES_MAX);
     struct accumulator_state state = {
         .heap = self->context->heap,
         .value = self->scratch_value,
         .shard = shard,
     };
-    memset(state.value, 0, accumulators_bytes(self->set));
-    accumulators_init(self->set, &state);
+    memset(state.value, 0, accumulators_bytes(frame->set));
+    accumulators_init(frame->set, &state);
     return state;
 }
 
-/* Adds the rows from cursor on, up to time_ms and at most count_max of them. The order stands
- * for the row's place: the time for RANGE, a running number for ROWS, where ties are told apart
- * by arrival. */
-static bool walk_add(struct over *self, struct accumulator_state *state, struct list_cursor cursor,
-                     int64_t time_ms, int64_t count_max)
+/* Stores the results of a frame. */
+static bool frame_store(struct over *self, const struct over_frame *frame,
+                        const struct accumulator_state *state, struct row_writer *writer)
 {
-    ASSERT_SLOW(self->plan != NULL);
+    return results_store(frame->set, state, self->context->output, writer, frame->first_column);
+}
+
+/* Answers a frame over the rows from cursor on, up to the row's time. */
+static enum operator_verdict walk_answer(struct over *self, const struct over_frame *frame,
+                                         const struct arrival *arrival, struct list_cursor cursor,
+                                         int64_t count_max, struct row_writer *writer)
+{
     const struct heap *heap = self->context->heap;
+    struct accumulator_state scratch = scratch_begin(self, frame, arrival->state.shard);
     bool more = cursor.chunk != 0;
     for (int64_t i = 0; more && i < count_max; i++) {
         const struct list_item item = list_item(heap, &cursor);
-        if (item.order > time_ms) {
+        if (item.order > arrival->time_ms) {
             break;
         }
-        state->order = self->plan->is_rows ? i : item.order;
-        if (!accumulators_add(self->set, state, over_unpack(self, &item))) {
-            return false;
+        scratch.order = frame->plan->is_rows ? i : item.order;
+        const struct row *packed = over_packer_unpack(&self->packer, heap, &item);
+        if (!accumulators_add(frame->set, &scratch, packed)) {
+            return operator_fail_full(self->context);
         }
         more = list_next(heap, &cursor);
     }
-    return true;
-}
-
-/* Answers a row over the rows from cursor on. Costs the length of the range. It is paid for rows
- * that come out of order, and for ROWS frames. */
-static enum operator_verdict walk_answer(struct over *self, const struct row *row, uint32_t shard,
-                                         struct list_cursor cursor, int64_t count_max)
-{
-    ASSERT_SLOW(self->plan != NULL);
-    struct accumulator_state scratch = scratch_begin(self, shard);
-    if (!walk_add(self, &scratch, cursor, over_time(row), count_max)) {
-        return operator_fail_full(self->context);
-    }
-    const bool fits = over_emit(self, &scratch, row);
-    accumulators_clear(self->set, &scratch);
+    const bool fits = frame_store(self, frame, &scratch, writer);
+    accumulators_clear(frame->set, &scratch);
     return fits ? OPERATOR_DONE : operator_fail_row(self->context);
 }
 
-/* Gives up rows that lie in front of the newest frame and behind every frame of a row in time.
- * At most DEAD_DROP_MAX a row, so that the work of one row stays bounded after a quiet spell;
- * more than one, so that the list shrinks. */
-static void range_drop(struct over *self, struct accumulator_state *state)
+static enum operator_verdict rows_answer(struct over *self, const struct over_frame *frame,
+                                         const struct arrival *arrival, struct row_writer *writer)
 {
-    ASSERT_SLOW(self->plan != NULL);
+    ASSERT(frame->plan->is_rows);
     const struct heap *heap = self->context->heap;
-    struct list_head *frame = over_frame_list(state);
-    const int64_t newest = time_minus(over_key(state)->last_ms, self->plan->preceding);
-    const int64_t in_time = time_minus(self->watermark_ms, self->plan->preceding);
-    const int64_t before = newest < in_time ? newest : in_time;
+    const struct list_head *list = over_rows(&arrival->state);
+    const int64_t time_ms = arrival->time_ms;
     struct list_cursor cursor;
-    for (uint32_t i = 0; i < DEAD_DROP_MAX && list_first(heap, frame, &cursor); i++) {
-        if (list_item(heap, &cursor).order >= before) {
-            break;
-        }
-        list_drop_first(self->context->heap, frame);
-    }
-}
-
-/* The common case: no newer row of the key is here. The frame's mark stands at the first row
- * that is still inside, so leaving rows are found without a search. */
-static enum operator_verdict range_in_order(struct over *self, struct accumulator_state *state,
-                                            const struct row *row, struct span content)
-{
-    ASSERT_SLOW(self->plan != NULL);
-    ASSERT(over_time(row) >= over_key(state)->last_ms);
-    ASSERT(content.data != NULL);
-    struct heap *heap = self->context->heap;
-    struct list_head *frame = over_frame_list(state);
-    const int64_t time_ms = over_time(row);
-    const int64_t start_ms = time_minus(time_ms, self->plan->preceding);
-    struct list_item item;
-    bool left = false;
-    while (list_mark_pass(heap, frame, 0, start_ms, &item)) {
-        left = true;
-        state->order = item.order;
-        if (!accumulators_retract(self->set, state, over_unpack(self, &item))) {
-            return operator_fail_full(self->context);
-        }
-    }
-    over_key(state)->last_ms = time_ms;
-    state->order = time_ms;
-    if (left) {
-        range_drop(self, state);
-    }
-    if (!list_insert(heap, frame, time_ms, content) ||
-        !accumulators_add(self->set, state, over_row(content))) {
-        return operator_fail_full(self->context);
-    }
-    return over_emit(self, state, row) ? OPERATOR_DONE : operator_fail_row(self->context);
-}
-
-static enum operator_verdict range_out_of_order(struct over *self, struct accumulator_state *state,
-                                                const struct row *row, struct span content)
-{
-    ASSERT_SLOW(self->plan != NULL);
-    ASSERT(over_time(row) < over_key(state)->last_ms);
-    struct heap *heap = self->context->heap;
-    struct list_head *frame = over_frame_list(state);
-    const int64_t time_ms = over_time(row);
-    const int64_t newest_start = time_minus(over_key(state)->last_ms, self->plan->preceding);
-    state->order = time_ms;
-    if (!list_insert(heap, frame, time_ms, content) ||
-        (time_ms >= newest_start && !accumulators_add(self->set, state, over_row(content)))) {
-        return operator_fail_full(self->context);
-    }
-    struct list_cursor cursor;
-    (void)list_seek(heap, frame, time_minus(time_ms, self->plan->preceding), &cursor);
-    return walk_answer(self, row, state->shard, cursor, INT64_MAX);
-}
-
-/* Gives up the oldest row when as many as a frame needs lie between it and the watermark. */
-static void rows_drop(struct over *self, struct accumulator_state *state)
-{
-    ASSERT_SLOW(self->plan != NULL);
-    const struct heap *heap = self->context->heap;
-    struct list_head *frame = over_frame_list(state);
-    struct list_cursor cursor;
-    if ((int64_t)frame->count <= self->plan->preceding + 1 || !list_first(heap, frame, &cursor)) {
-        return;
-    }
-    for (int64_t i = 0; i < self->plan->preceding; i++) {
-        (void)list_next(heap, &cursor);
-    }
-    if (list_item(heap, &cursor).order <= self->watermark_ms) {
-        list_drop_first(self->context->heap, frame);
-    }
-}
-
-static enum operator_verdict rows_answer(struct over *self, struct accumulator_state *state,
-                                         const struct row *row, struct span content)
-{
-    ASSERT_SLOW(self->plan != NULL);
-    ASSERT(self->plan->is_rows);
-    struct heap *heap = self->context->heap;
-    struct list_head *frame = over_frame_list(state);
-    const int64_t time_ms = over_time(row);
-    if (!list_insert(heap, frame, time_ms, content)) {
-        return operator_fail_full(self->context);
-    }
-    struct list_cursor cursor;
-    const bool found = time_ms != INT64_MAX && list_seek(heap, frame, time_ms + 1, &cursor)
+    const bool found = time_ms != INT64_MAX && list_seek(heap, list, time_ms + 1, &cursor)
                            ? list_prev(heap, &cursor)
-                           : list_last(heap, frame, &cursor);
+                           : list_last(heap, list, &cursor);
     ASSERT(found);
     struct list_cursor start = cursor;
     int64_t count = 1;
-    while (count <= self->plan->preceding && list_prev(heap, &cursor)) {
+    while (count <= frame->plan->preceding && list_prev(heap, &cursor)) {
         start = cursor;
         count++;
     }
-    const enum operator_verdict verdict = walk_answer(self, row, state->shard, start, count);
-    rows_drop(self, state);
-    return verdict;
+    return walk_answer(self, frame, arrival, start, count, writer);
 }
 
-/* Moves rows that the watermark has passed into the accumulators behind it. */
-static bool behind_fold(struct over *self, const struct accumulator_state *state)
+/* Makes an unbounded frame's state over all rows anew, answering the row at its place. */
+static enum operator_verdict all_rebuild(struct over *self, const struct over_frame *frame,
+                                         const struct arrival *arrival, struct row_writer *writer)
 {
-    ASSERT_SLOW(self->plan != NULL);
-    ASSERT(self->plan->unbounded);
-    struct heap *heap = self->context->heap;
-    const struct accumulator_state behind = over_base_state(self, state);
-    struct list_cursor cursor;
-    while (list_first(heap, over_frame_list(state), &cursor)) {
-        const struct list_item item = list_item(heap, &cursor);
-        if (item.order > self->watermark_ms) {
-            break;
-        }
-        if (!accumulators_add(self->set, &behind, over_unpack(self, &item))) {
-            return false;
-        }
-        list_drop_first(heap, over_frame_list(state));
-    }
-    return true;
-}
-
-/* Makes the accumulators over all rows anew, answering the row at its place. */
-static enum operator_verdict all_rebuild(struct over *self, struct accumulator_state *state,
-                                         const struct row *row)
-{
-    ASSERT_SLOW(self->plan != NULL);
     const struct heap *heap = self->context->heap;
-    const struct accumulator_state behind = over_base_state(self, state);
-    accumulators_clear(self->set, state);
-    accumulators_init(self->set, state);
-    if (!accumulators_merge(self->set, state, &behind)) {
+    const struct accumulator_state *state = &arrival->state;
+    const struct accumulator_state behind = over_behind(frame, state);
+    accumulators_clear(frame->set, state);
+    accumulators_init(frame->set, state);
+    if (!accumulators_merge(frame->set, state, &behind)) {
         return operator_fail_full(self->context);
     }
     struct list_cursor cursor;
     bool answered = false;
-    bool more = list_first(heap, over_frame_list(state), &cursor);
+    bool more = list_mark(heap, over_rows(state), frame->mark, &cursor);
     for (; more; more = list_next(heap, &cursor)) {
         const struct list_item item = list_item(heap, &cursor);
-        if (!answered && item.order > over_time(row)) {
+        if (!answered && item.order > arrival->time_ms) {
             answered = true;
-            if (!over_emit(self, state, row)) {
+            if (!frame_store(self, frame, state, writer)) {
                 return operator_fail_row(self->context);
             }
         }
-        if (!accumulators_add(self->set, state, over_unpack(self, &item))) {
+        const struct row *packed = over_packer_unpack(&self->packer, heap, &item);
+        if (!accumulators_add(frame->set, state, packed)) {
             return operator_fail_full(self->context);
         }
     }
-    return answered || over_emit(self, state, row) ? OPERATOR_DONE
-                                                   : operator_fail_row(self->context);
+    return answered || frame_store(self, frame, state, writer) ? OPERATOR_DONE
+                                                               : operator_fail_row(self->context);
 }
 
-static enum operator_verdict unbounded_answer(struct over *self, struct accumulator_state *state,
-                                              const struct row *row, struct span content)
+static enum operator_verdict frame_answer(struct over *self, const struct over_frame *frame,
+                                          const struct arrival *arrival, struct row_writer *writer)
 {
-    ASSERT_SLOW(self->plan != NULL);
-    ASSERT(self->plan->unbounded);
-    struct over_key *key = over_key(state);
-    const int64_t time_ms = over_time(row);
-    const bool in_order = time_ms >= key->last_ms || key->sequence == 0;
-    key->sequence++;
-    if (!behind_fold(self, state) ||
-        !list_insert(self->context->heap, over_frame_list(state), time_ms, content)) {
-        return operator_fail_full(self->context);
+    if (frame->plan->is_rows && !frame->plan->unbounded) {
+        return rows_answer(self, frame, arrival, writer);
     }
-    if (!in_order) {
-        return all_rebuild(self, state, row);
+    if (arrival->in_order) {
+        return frame_store(self, frame, &arrival->state, writer) ? OPERATOR_DONE
+                                                                 : operator_fail_row(self->context);
     }
-    key->last_ms = time_ms;
-    if (!accumulators_add(self->set, state, over_row(content))) {
-        return operator_fail_full(self->context);
+    if (frame->plan->unbounded) {
+        return all_rebuild(self, frame, arrival, writer);
     }
-    return over_emit(self, state, row) ? OPERATOR_DONE : operator_fail_row(self->context);
+    struct list_cursor cursor;
+    const int64_t start_ms = over_minus(arrival->time_ms, frame->plan->preceding);
+    (void)list_seek(self->context->heap, over_rows(&arrival->state), start_ms, &cursor);
+    return walk_answer(self, frame, arrival, cursor, INT64_MAX, writer);
 }
 
-/* When to look whether a key has ended. Later than its frame by a while: a key that pauses for
- * little more than the frame would else be made and forgotten for each row. */
+/* The row goes out once, widened by the results of all frames. */
+static enum operator_verdict answer(struct over *self, const struct arrival *arrival)
+{
+    struct row_writer writer;
+    struct output *output = self->context->output;
+    if (!widener_begin(&self->widener, output, &writer, arrival->row)) {
+        return operator_fail_row(self->context);
+    }
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        const enum operator_verdict verdict =
+            frame_answer(self, &self->frames[i], arrival, &writer);
+        if (verdict != OPERATOR_DONE) {
+            return verdict;
+        }
+    }
+    output_row_end(output, &writer);
+    self->context->counters[OPERATOR_ROWS_OUT]++;
+    return OPERATOR_DONE;
+}
+
+/* Where a RANGE frame of the key's newest row begins. */
+static int64_t start_ms(const struct over_frame *frame, const struct arrival *arrival)
+{
+    const int64_t newest_ms =
+        arrival->in_order ? arrival->time_ms : over_key(&arrival->state)->last_ms;
+    return over_minus(newest_ms, frame->plan->preceding);
+}
+
+/* Notes the time of the row at a frame's mark. */
+static void leave_time_set(struct over *self, uint32_t index, const struct arrival *arrival)
+{
+    struct list_cursor cursor;
+    const struct heap *heap = self->context->heap;
+    const bool found =
+        list_mark(heap, over_rows(&arrival->state), self->frames[index].mark, &cursor);
+    over_leave_times(self, &arrival->state)[index] =
+        found ? list_item(heap, &cursor).order : INT64_MAX;
+}
+
+/* Bounded RANGE: lets rows go that the row's frame begins behind.
+ * returns  how many, or -1 when the arena is exhausted */
+static int range_pass(struct over *self, const struct over_frame *frame, struct arrival *arrival)
+{
+    const struct heap *heap = self->context->heap;
+    struct list_head *list = over_rows(&arrival->state);
+    struct list_item item;
+    int count = 0;
+    for (; list_mark_pass(heap, list, frame->mark, start_ms(frame, arrival), &item); count++) {
+        arrival->state.order = item.order;
+        const struct row *packed = over_packer_unpack(&self->packer, heap, &item);
+        if (!accumulators_retract(frame->set, &arrival->state, packed)) {
+            return -1;
+        }
+    }
+    return count;
+}
+
+/* Unbounded: moves rows that the watermark has passed into the state behind it.
+ * returns  as range_pass */
+static int behind_pass(struct over *self, const struct over_frame *frame,
+                       const struct arrival *arrival)
+{
+    const struct heap *heap = self->context->heap;
+    struct list_head *list = over_rows(&arrival->state);
+    struct accumulator_state behind = over_behind(frame, &arrival->state);
+    const int64_t bound_ms = over_plus(self->watermark_ms, 1);
+    struct list_item item;
+    int count = 0;
+    for (; list_mark_pass(heap, list, frame->mark, bound_ms, &item); count++) {
+        behind.order = item.order;
+        const struct row *packed = over_packer_unpack(&self->packer, heap, &item);
+        if (!accumulators_add(frame->set, &behind, packed)) {
+            return -1;
+        }
+    }
+    return count;
+}
+
+/* Moves all marks before the row is listed: those that pass a row, and those whose bound decides
+ * on which side of them an old row falls.
+ * left     set to whether rows may have become useless
+ * returns  false when the arena is exhausted */
+static bool marks_pass(struct over *self, struct arrival *arrival, bool *left)
+{
+    *left = !self->has_range;
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        const struct over_frame *frame = &self->frames[i];
+        const int64_t leave_ms = over_leave_times(self, &arrival->state)[i];
+        int count = 0;
+        if (frame->plan->unbounded &&
+            (leave_ms <= self->watermark_ms || arrival->time_ms <= self->watermark_ms)) {
+            count = behind_pass(self, frame, arrival);
+        } else if (frame->is_range && (!arrival->in_order || leave_ms < start_ms(frame, arrival))) {
+            count = range_pass(self, frame, arrival);
+            *left = *left || (count != 0 && frame->plan->preceding == self->range_max_ms);
+        }
+        if (count < 0) {
+            return false;
+        }
+        if (count != 0) {
+            leave_time_set(self, i, arrival);
+        }
+    }
+    return true;
+}
+
+/* Takes the row into a frame's accumulators. */
+static bool frame_take(struct over *self, uint32_t index, const struct arrival *arrival)
+{
+    const struct over_frame *frame = &self->frames[index];
+    int64_t *leave_ms = &over_leave_times(self, &arrival->state)[index];
+    const int64_t time_ms = arrival->time_ms;
+    if (frame->plan->unbounded) {
+        /* A row behind the watermark stands in front of the mark, which so never passes it. */
+        const struct accumulator_state behind = over_behind(frame, &arrival->state);
+        if (time_ms <= self->watermark_ms) {
+            if (!accumulators_add(frame->set, &behind, arrival->packed)) {
+                return false;
+            }
+        } else {
+            *leave_ms = time_ms < *leave_ms ? time_ms : *leave_ms;
+        }
+        return !arrival->in_order || accumulators_add(frame->set, &arrival->state, arrival->packed);
+    }
+    if (frame->plan->is_rows || time_ms < start_ms(frame, arrival)) {
+        return true;
+    }
+    *leave_ms = time_ms < *leave_ms ? time_ms : *leave_ms;
+    return accumulators_add(frame->set, &arrival->state, arrival->packed);
+}
+
+/* Whether no frame of a row in time reaches the first row any more. */
+static bool first_is_dead(const struct over *self, const struct accumulator_state *state,
+                          const struct list_cursor *first)
+{
+    const struct heap *heap = self->context->heap;
+    const struct list_head *list = over_rows(state);
+    const int64_t newest_ms = over_key(state)->last_ms;
+    const int64_t reached_ms = newest_ms < self->watermark_ms ? newest_ms : self->watermark_ms;
+    struct list_cursor cursor;
+    if (self->has_range &&
+        list_item(heap, first).order >= over_minus(reached_ms, self->range_max_ms)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        if (self->frames[i].plan->unbounded &&
+            list_mark(heap, list, self->frames[i].mark, &cursor) && cursor.chunk == first->chunk &&
+            cursor.index == first->index) {
+            return false;
+        }
+    }
+    if (!self->has_rows) {
+        return true;
+    }
+    /* As many rows as the longest frame needs must lie between it and the watermark. */
+    cursor = *first;
+    for (int64_t i = 0; i < self->rows_max; i++) {
+        if (!list_next(heap, &cursor)) {
+            return false;
+        }
+    }
+    return list_item(heap, &cursor).order <= self->watermark_ms &&
+           (int64_t)list->count > self->rows_max + 1;
+}
+
+static void dead_drop(struct over *self, const struct accumulator_state *state)
+{
+    struct list_cursor first;
+    for (uint32_t i = 0;
+         i < DEAD_DROP_MAX && list_first(self->context->heap, over_rows(state), &first); i++) {
+        if (!first_is_dead(self, state, &first)) {
+            break;
+        }
+        list_drop_first(self->context->heap, over_rows(state));
+    }
+}
+
+/* When to look whether a key has ended. Later than its frames by a while: a key that pauses for
+ * little more than those would else be made and forgotten for each row. */
 static int64_t end_ms(const struct over *self, const struct over_key *key)
 {
-    ASSERT_SLOW(self->plan != NULL);
-    return key->last_ms + self->plan->preceding + 1;
+    return key->last_ms + self->range_max_ms + 1;
 }
 
 static bool end_timer_set(struct over *self, const struct over_key *key, uint64_t hash,
                           struct span name)
 {
-    ASSERT_SLOW(self->plan != NULL);
-    return over_timer_set(self, end_ms(self, key) + END_SLACK_MS, hash, name);
-}
-
-static bool key_init(struct over *self, const struct accumulator_state *state, int64_t time_ms,
-                     const struct over_lookup *lookup)
-{
-    ASSERT(self != NULL);
-    ASSERT(state != NULL);
-    ASSERT(state->value != NULL);
-    list_init(over_pending(state), state->shard, 0);
-    list_init(over_frame_list(state), state->shard, 1);
-    accumulators_init(self->set, state);
-    over_key(state)->last_ms = time_ms;
-    if (self->plan->unbounded) {
-        const struct accumulator_state behind = over_base_state(self, state);
-        accumulators_init(self->set, &behind);
-    }
-    return self->plan->unbounded || self->plan->is_rows ||
-           end_timer_set(self, over_key(state), lookup->hash, lookup->key);
+    return over_timer_set(self, end_ms(self, key) + END_SLACK_MS, hash, name, 0);
 }
 
 enum operator_verdict over_arrival_row(struct over *self, const struct row *row,
                                        const struct over_lookup *lookup)
 {
-    ASSERT_SLOW(self->plan != NULL);
     bool created;
-    const int64_t time_ms = over_time(row);
-    struct accumulator_state state = over_value_take(self, lookup, &created);
-    if (state.value == NULL || (created && !key_init(self, &state, time_ms, lookup))) {
+    bool left;
+    struct arrival arrival = {
+        .state = over_take(self, lookup, &created),
+        .row = row,
+        .time_ms = over_time(row),
+    };
+    if (arrival.state.value == NULL) {
         return operator_fail_full(self->context);
     }
-    const struct span content = over_pack(self, row);
+    struct over_key *key = over_key(&arrival.state);
+    if (created) {
+        key->last_ms = arrival.time_ms;
+        if (self->all_range && !end_timer_set(self, key, lookup->hash, lookup->key)) {
+            return operator_fail_full(self->context);
+        }
+    }
+    const struct span content = over_packer_pack(&self->packer, row, 0);
     if (content.data == NULL) {
         return operator_fail_row(self->context);
     }
-    if (self->plan->unbounded) {
-        return unbounded_answer(self, &state, row, content);
+    arrival.packed = over_packer_row(&self->packer, content.data);
+    arrival.in_order = arrival.time_ms >= key->last_ms;
+    if (!marks_pass(self, &arrival, &left) ||
+        !list_insert(self->context->heap, over_rows(&arrival.state), arrival.time_ms, content)) {
+        return operator_fail_full(self->context);
     }
-    if (self->plan->is_rows) {
-        return rows_answer(self, &state, row, content);
+    key->last_ms = arrival.in_order ? arrival.time_ms : key->last_ms;
+    arrival.state.order = arrival.time_ms;
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        if (!frame_take(self, i, &arrival)) {
+            return operator_fail_full(self->context);
+        }
     }
-    return time_ms >= over_key(&state)->last_ms ? range_in_order(self, &state, row, content)
-                                                : range_out_of_order(self, &state, row, content);
+    const enum operator_verdict verdict = answer(self, &arrival);
+    if (left) {
+        dead_drop(self, &arrival.state);
+    }
+    return verdict;
 }
 
 enum operator_verdict over_arrival_advance(struct over *self)
 {
-    ASSERT_SLOW(self->plan != NULL);
-    uint64_t hash;
-    struct span key;
-    while (over_timer_pop(self, &hash, &key)) {
+    while (over_timer_pop(self)) {
+        const struct over_due due = over_due(self);
         struct accumulator_state state = {
             .heap = self->context->heap,
-            .value = table_find_write(self->keys, hash, key),
-            .shard = table_shard(self->keys, hash),
+            .value = table_find_write(self->keys, due.hash, due.key),
+            .shard = table_shard(self->keys, due.hash),
         };
         ASSERT(state.value != NULL); /* one timer a key, from its first row to its end */
         if (end_ms(self, over_key(&state)) <= self->watermark_ms) {
-            over_key_remove(self, &state, hash, key);
-        } else if (!end_timer_set(self, over_key(&state), hash, key)) {
+            over_remove(self, &state, due.hash, due.key);
+        } else if (!end_timer_set(self, over_key(&state), due.hash, due.key)) {
             return operator_fail_full(self->context);
         }
     }

@@ -1,23 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the two bodies of OVER: over_event.c answers a row when the watermark has passed it, as
- * Flink does; over_arrival.c answers it at once. over.c sets up what both need. */
+/* Between the files of OVER: over.c sets it up, over_event.c answers a row when the watermark has
+ * passed it, as Flink does, over_arrival.c at once. In both a key is one table entry
+ *
+ *     struct over_key | list of packed rows, a mark a frame | clocks, a frame each |
+ *     accumulators of frame 0, frame 1, ...
+ *
+ * and a row is packed and listed once, whatever the number of frames. */
 #pragma once
 
 #include "dataplane/operator/operator_internal.h"
 #include "dataplane/operator/over_packer.h"
-#include "state/list.h"
 #include "state/timers.h"
 
-/* In front of the accumulators of a key; what every row touches stands last, next to them. */
-struct over_key {
-    _Alignas(8) uint8_t pending[LIST_HEAD_BYTES(0)]; /* whole rows waiting for the watermark */
-    int64_t cleanup_ms; /* bounded RANGE: when the key is forgotten; 0: not set */
-    int64_t sequence;   /* rows taken in so far */
-    /* Event time: of the last timer that fired, a later row must be above it. On arrival: of the
-     * newest row. */
-    int64_t last_ms;
-    _Alignas(8) uint8_t frame[LIST_HEAD_BYTES(1)]; /* packed rows; mark 0: the frame's start */
+#define OVER_MARK_NONE UINT32_MAX
+
+/* One level of the stack that the node stands for. */
+struct over_frame {
+    const struct plan_over_frame *plan;
+    struct aggregate_call *calls; /* the plan's, with packed columns where rows are packed */
+    struct accumulator_set *set;
+    bool is_range;         /* bounded RANGE: leavers go by time */
+    bool reads_packed;     /* its calls read packed rows, else rows of the input */
+    uint32_t mark;         /* where the frame starts in the list; NONE: it keeps no rows */
+    uint32_t behind_bytes; /* on arrival, unbounded: how far behind lies its second state */
+    uint32_t first_column; /* of its results in the output */
 };
+
+/* In front of each key's state. */
+struct over_key {
+    _Alignas(8) uint8_t pending[LIST_HEAD_BYTES(0)]; /* by watermark: whole rows that wait */
+    int64_t last_ms;                                 /* on arrival: time of the newest row */
+    uint64_t sequence;                               /* by watermark: tags given so far */
+    _Alignas(8) uint8_t rows[];                      /* list head with a mark a frame */
+};
+
+/* By watermark: what a level of the stack would know of the key. */
+struct over_clock {
+    int64_t last_ms;    /* of the last time that fired; a later row must be above it */
+    int64_t cleanup_ms; /* bounded RANGE: when the level forgets the key; 0: it has none */
+    uint64_t forgotten; /* rows tagged below this have left by forgetting */
+    int64_t taken_in;   /* ROWS: rows so far */
+    int64_t taken_out;
+};
+
+/* On arrival a frame's clock is one number: the time of the row at its mark, so that a row which
+ * makes none leave need not look at the list's front. INT64_MAX when the mark is at the end. */
 
 struct over {
     struct operator base;
@@ -28,68 +55,90 @@ struct over {
     struct keyer *keyer;
     struct widener widener;
     struct over_packer packer;
-    bool uses_frame;
-    struct aggregate_call *calls; /* the plan's, with columns of the frame when it is used */
-    struct accumulator_set *set;
-    uint8_t *scratch_value; /* a state that lives inside of one call */
+    struct over_frame frames[PLAN_OVER_FRAMES_MAX];
+    struct plan_over_frame alone; /* the plan of the only frame */
+    uint32_t frame_count;
+    uint32_t mark_count;
+    uint32_t clocks_offset;
+    uint32_t value_bytes;
+    bool has_range;       /* a bounded RANGE frame */
+    bool has_rows;        /* a bounded ROWS frame */
+    bool all_range;       /* so that a key ends */
+    int64_t range_max_ms; /* the longest RANGE frame */
+    int64_t rows_max;     /* the longest ROWS frame */
+    uint8_t *scratch_value;
+    uint8_t *pending_row; /* a long waiting row, read back */
     struct table *keys;
-    /* Values of the rows in work; void once a key was added to the table. */
-    void *values[PARCEL_ROWS_MAX];
+    void *values[PARCEL_ROWS_MAX]; /* of the rows in work; void once a key was added */
     bool values_void;
     struct timers *timers;
-    int64_t watermark_ms;
+    int64_t watermark_ms; /* reached, or being reached while is_advancing */
+    int64_t before_ms;    /* the one before: what upper levels know as rows come up to them */
+    bool is_advancing;
     /* The timer that fires now; kept over calls while the output has no room. */
     uint8_t *due_payload;
     struct timer_due due;
     bool is_firing;
-    bool is_accumulated; /* RANGE: the rows of its time are in the accumulators */
+    bool is_accumulated; /* the rows of its time are in the RANGE accumulators */
+    uint32_t due_depth;  /* how many levels take those rows */
 };
 
-/* Packs what the frame keeps of a row.
- * returns  the content for the list, borrowed until the next call; no data when it is too long
+/* A row's key, and its value when the table has been asked for it already. */
+struct over_lookup {
+    uint64_t hash;
+    struct span key;
+    uint8_t *value; /* NULL: not there, or not known any more */
+};
+
+/* Finds or makes the value of a key; a new one has its lists and accumulators ready.
+ * created  set to whether it is new
+ * returns  the state; its value is NULL when the arena is exhausted
  * threads  owning lane only */
-static inline struct span over_pack(struct over *self, const struct row *row)
-{
-    ASSERT_SLOW(self->uses_frame);
-    return over_packer_pack(&self->packer, row, 0);
-}
+struct accumulator_state over_take(struct over *self, const struct over_lookup *lookup,
+                                   bool *created);
 
-/* Shows packed content as a row; only columns may be read, not the header. */
-static inline const struct row *over_row(struct span content)
-{
-    ASSERT_SLOW(content.data != NULL || content.bytes == 0);
-    return (const struct row *)(const void *)(content.data - sizeof(struct row));
-}
-
-/* As over_row, an item of the list. */
-static inline const struct row *over_unpack(struct over *self, const struct list_item *item)
-{
-    return over_packer_unpack(&self->packer, self->context->heap, item);
-}
-
-/* Emits a row with the results of a state.
- * returns  false when it fits no parcel
+/* Forgets a key and all its rows.
  * threads  owning lane only */
-bool over_emit(struct over *self, const struct accumulator_state *state, const struct row *row);
+void over_remove(struct over *self, const struct accumulator_state *state, uint64_t hash,
+                 struct span key);
 
 /* Sets a timer for a key.
+ * tag      given back by over_due
  * returns  false when the arena is exhausted
  * threads  owning lane only */
-bool over_timer_set(struct over *self, int64_t time_ms, uint64_t hash, struct span key);
+bool over_timer_set(struct over *self, int64_t time_ms, uint64_t hash, struct span key,
+                    uint32_t tag);
 
 /* Takes the next timer that is due into self->due.
  * returns  whether there was one
  * threads  owning lane only */
-bool over_timer_pop(struct over *self, uint64_t *hash, struct span *key);
+bool over_timer_pop(struct over *self);
 
-/* Reads hash and key of the timer in self->due. */
-void over_due_key(const struct over *self, uint64_t *hash, struct span *key);
+/* What self->due is for. */
+struct over_due {
+    uint64_t hash;
+    uint32_t tag;
+    struct span key;
+};
 
-/* Forgets a key and all its rows.
- * state    its value
+/* Reads the timer in self->due.
  * threads  owning lane only */
-void over_key_remove(struct over *self, const struct accumulator_state *state, uint64_t hash,
-                     struct span key);
+struct over_due over_due(const struct over *self);
+
+/* Takes one row of a parcel, its key already computed.
+ * threads  owning lane only */
+enum operator_verdict over_arrival_row(struct over *self, const struct row *row,
+                                       const struct over_lookup *lookup);
+
+/* Forgets the keys that no later row can reach. */
+enum operator_verdict over_arrival_advance(struct over *self);
+
+/* As over_arrival_row, by watermark. */
+enum operator_verdict over_event_row(struct over *self, const struct row *row,
+                                     const struct over_lookup *lookup);
+
+/* Fires what the watermark has passed. */
+enum operator_verdict over_event_advance(struct over *self);
 
 /* The event time that OVER works with: a NULL time reads as the epoch, as in Flink. */
 static inline int64_t over_time(const struct row *row)
@@ -97,10 +146,23 @@ static inline int64_t over_time(const struct row *row)
     return row->time_ms == ROW_TIME_NONE ? 0 : row->time_ms;
 }
 
-/* The operator's front of a state. */
+/* Subtracts without wrapping below the lowest time. */
+static inline int64_t over_minus(int64_t time_ms, int64_t delta_ms)
+{
+    int64_t difference;
+    return __builtin_sub_overflow(time_ms, delta_ms, &difference) ? INT64_MIN : difference;
+}
+
+/* Adds without wrapping above the highest time. */
+static inline int64_t over_plus(int64_t time_ms, int64_t delta_ms)
+{
+    int64_t sum;
+    return __builtin_add_overflow(time_ms, delta_ms, &sum) ? INT64_MAX : sum;
+}
+
+/* The front of a key's state. */
 static inline struct over_key *over_key(const struct accumulator_state *state)
 {
-    ASSERT_SLOW(state->value != NULL);
     return (struct over_key *)(void *)state->value;
 }
 
@@ -111,47 +173,30 @@ static inline struct list_head *over_pending(const struct accumulator_state *sta
 }
 
 /* The list of packed rows. */
-static inline struct list_head *over_frame_list(const struct accumulator_state *state)
+static inline struct list_head *over_rows(const struct accumulator_state *state)
 {
-    return (struct list_head *)(void *)over_key(state)->frame;
+    return (struct list_head *)(void *)over_key(state)->rows;
 }
 
-/* A row's key, and its value when the table has been asked for it already. */
-struct over_lookup {
-    uint64_t hash;
-    struct span key;
-    uint8_t *value; /* NULL: not there, or not known any more */
-};
-
-/* Finds or makes the value of a key.
- * created  set to whether it is new
- * returns  the state; its value is NULL when the arena is exhausted
- * threads  owning lane only */
-struct accumulator_state over_value_take(struct over *self, const struct over_lookup *lookup,
-                                         bool *created);
-
-/* Takes one row of a parcel, its key already computed.
- * threads  owning lane only */
-enum operator_verdict over_event_row(struct over *self, const struct row *row,
-                                     const struct over_lookup *lookup);
-
-/* Fires what the watermark has passed. */
-enum operator_verdict over_event_advance(struct over *self);
-
-/* As over_event_row, answering at once. */
-enum operator_verdict over_arrival_row(struct over *self, const struct row *row,
-                                       const struct over_lookup *lookup);
-
-/* Forgets the keys that no later row can reach. */
-enum operator_verdict over_arrival_advance(struct over *self);
-
-/* Second set of accumulators of a key, for on-arrival unbounded frames: over the rows at or behind
- * the watermark. */
-static inline struct accumulator_state over_base_state(const struct over *self,
-                                                       const struct accumulator_state *state)
+/* The clocks, one a frame. */
+static inline struct over_clock *over_clocks(const struct over *self,
+                                             const struct accumulator_state *state)
 {
-    ASSERT_SLOW(self->plan != NULL);
-    struct accumulator_state base = *state;
-    base.value += accumulators_bytes(self->set) - sizeof(struct over_key);
-    return base;
+    return (struct over_clock *)(void *)(state->value + self->clocks_offset);
+}
+
+/* On arrival: the times at the marks, one a frame. */
+static inline int64_t *over_leave_times(const struct over *self,
+                                        const struct accumulator_state *state)
+{
+    return (int64_t *)(void *)(state->value + self->clocks_offset);
+}
+
+/* On arrival, the state of an unbounded frame over the rows at or behind the watermark. */
+static inline struct accumulator_state over_behind(const struct over_frame *frame,
+                                                   const struct accumulator_state *state)
+{
+    struct accumulator_state behind = *state;
+    behind.value += frame->behind_bytes;
+    return behind;
 }
