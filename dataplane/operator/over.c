@@ -230,6 +230,7 @@ static int over_open(const struct plan_node *node, const struct row_layout *cons
 static void key_init(struct over *self, const struct accumulator_state *state)
 {
     ASSERT(state->value != NULL);
+    over_key(state)->last_ms = self->watermark_ms;
     list_init(over_pending(state), state->shard, 0);
     list_init(over_rows(state), state->shard, self->mark_count);
     for (uint32_t i = 0; i < self->frame_count; i++) {
@@ -277,48 +278,121 @@ void over_remove(struct over *self, const struct accumulator_state *state, uint6
         accumulators_clear(frame->set, state);
     }
     (void)table_remove(self->keys, hash, key);
+    self->values_void = true;
     self->context->counters[OPERATOR_EXPIRED]++;
 }
 
-bool over_timer_set(struct over *self, int64_t time_ms, uint64_t hash, struct span key,
-                    uint32_t tag)
+bool over_timer_set(struct over *self, const struct over_due *due)
 {
-    ASSERT(key.bytes <= KEY_BYTES_MAX);
+    ASSERT(due->key.bytes <= KEY_BYTES_MAX);
     /* A short key's payload is put together on the stack; the due payload may be in use. */
     uint8_t small[256];
-    uint8_t *payload = key.bytes <= sizeof(small) - DUE_HEAD_BYTES ? small : self->packer.packed;
-    memcpy(payload, &hash, sizeof(hash));
-    memcpy(payload + sizeof(hash), &tag, sizeof(tag));
-    memcpy(payload + DUE_HEAD_BYTES, key.data, key.bytes);
-    const struct span content = {.data = payload, .bytes = DUE_HEAD_BYTES + key.bytes};
-    return timers_set(self->timers, table_shard(self->keys, hash), time_ms, content, NULL);
+    const uint32_t tag = due->tag;
+    const bool is_short = due->key.bytes <= sizeof(small) - DUE_HEAD_BYTES;
+    uint8_t *payload = is_short ? small : self->packer.packed;
+    memcpy(payload, &due->hash, sizeof(due->hash));
+    memcpy(payload + sizeof(due->hash), &tag, sizeof(tag));
+    memcpy(payload + DUE_HEAD_BYTES, due->key.data, due->key.bytes);
+    const struct span content = {.data = payload, .bytes = DUE_HEAD_BYTES + due->key.bytes};
+    const uint32_t shard = table_shard(self->keys, due->hash);
+    return timers_set(self->timers, shard, due->time_ms, content, NULL);
 }
 
-bool over_timer_pop(struct over *self)
+/* Reads a timer's payload. */
+static struct over_due due_read(const struct timer_due *timer)
 {
-    ASSERT(!self->is_firing);
-    const struct span_mut scratch = {.data = self->due_payload, .bytes = DUE_PAYLOAD_BYTES};
-    if (!timers_pop(self->timers, self->watermark_ms, scratch, &self->due)) {
-        return false;
-    }
-    if (self->due.payload.data != self->due_payload) {
-        /* Firing changes timers, so the key must outlive them. */
-        memcpy(self->due_payload, self->due.payload.data, self->due.payload.bytes);
-        self->due.payload.data = self->due_payload;
-    }
-    return true;
-}
-
-struct over_due over_due(const struct over *self)
-{
-    ASSERT(self->due.payload.bytes > DUE_HEAD_BYTES);
-    struct over_due due;
-    memcpy(&due.hash, self->due.payload.data, sizeof(due.hash));
-    memcpy(&due.tag, self->due.payload.data + sizeof(due.hash), sizeof(due.tag));
-    due.key = (struct span){
-        .data = self->due.payload.data + DUE_HEAD_BYTES,
-        .bytes = self->due.payload.bytes - DUE_HEAD_BYTES,
+    ASSERT(timer->payload.bytes > DUE_HEAD_BYTES);
+    uint32_t tag;
+    struct over_due due = {
+        .time_ms = timer->time_ms,
+        .key = {.data = timer->payload.data + DUE_HEAD_BYTES,
+                .bytes = timer->payload.bytes - DUE_HEAD_BYTES},
     };
+    memcpy(&due.hash, timer->payload.data, sizeof(due.hash));
+    memcpy(&tag, timer->payload.data + sizeof(due.hash), sizeof(tag));
+    ASSERT(tag <= OVER_TAG_END);
+    due.tag = tag;
+    return due;
+}
+
+/* Asks for the state of the timers to come, step by step so that the misses overlap: the table's
+ * pages, values, list chunks, items. */
+static void dues_warm(struct over *self)
+{
+    uint64_t hashes[OVER_DUES_MAX];
+    struct accumulator_state state = {.heap = self->context->heap};
+    for (uint32_t i = 0; i < self->due_count; i++) {
+        hashes[i] = self->dues[i].hash;
+    }
+    table_prefetch(self->keys, hashes, self->due_count);
+    for (uint32_t i = 0; i < self->due_count; i++) {
+        struct over_due *due = &self->dues[i];
+        due->value = table_find_write(self->keys, due->hash, due->key);
+        for (uint32_t at = 0; due->value != NULL && at < self->value_bytes;
+             at += CACHE_LINE_BYTES) {
+            __builtin_prefetch(due->value + at, 1);
+        }
+    }
+    self->values_void = false;
+    for (uint32_t step = 0; step < 2; step++) {
+        for (uint32_t i = 0; i < self->due_count; i++) {
+            state.value = self->dues[i].value;
+            if (state.value == NULL || self->dues[i].tag != OVER_TAG_ROWS) {
+                continue;
+            }
+            if (step == 0) {
+                list_prefetch(state.heap, over_pending(&state));
+                list_prefetch(state.heap, over_rows(&state));
+            } else {
+                list_prefetch_items(state.heap, over_pending(&state));
+                list_prefetch_items(state.heap, over_rows(&state));
+            }
+            for (uint32_t f = 0; f < self->frame_count; f++) {
+                accumulators_prefetch(self->frames[f].set, &state, step);
+            }
+        }
+    }
+}
+
+struct over_due *over_due_again(struct over *self)
+{
+    if (self->due_index >= self->due_count) {
+        return NULL;
+    }
+    struct over_due *due = &self->dues[self->due_index];
+    due->value = table_find_write(self->keys, due->hash, due->key);
+    self->values_void = true;
+    return due;
+}
+
+/* A timer that firing sets for a time that the watermark has passed already comes behind those taken
+ * here; it is one of OVER_TAG_END, whose moment does not show in answers. */
+struct over_due *over_due_next(struct over *self)
+{
+    struct timer_due timer;
+    if (++self->due_index >= self->due_count) {
+        uint32_t used = 0;
+        self->due_index = 0;
+        self->due_count = 0;
+        while (self->due_count < OVER_DUES_MAX &&
+               DUE_PAYLOAD_BYTES - used >= DUE_HEAD_BYTES + KEY_BYTES_MAX) {
+            const struct span_mut room = {.data = self->due_payload + used,
+                                          .bytes = DUE_PAYLOAD_BYTES - used};
+            if (!timers_pop(self->timers, self->watermark_ms, room, &timer)) {
+                break;
+            }
+            self->dues[self->due_count++] = due_read(&timer);
+            used += (uint32_t)timer.payload.bytes;
+        }
+        if (self->due_count == 0) {
+            return NULL;
+        }
+        dues_warm(self);
+    }
+    struct over_due *due = &self->dues[self->due_index];
+    if (self->values_void) {
+        due->value = table_find_write(self->keys, due->hash, due->key);
+    }
     return due;
 }
 
@@ -439,6 +513,9 @@ static enum operator_verdict over_advance(struct operator* base, int64_t waterma
     struct over *self = (struct over *)base;
     ASSERT(watermark_ms >= self->watermark_ms);
     if (!self->is_advancing) {
+        if (watermark_ms == self->watermark_ms) {
+            return OPERATOR_DONE; /* fires nothing, as in Flink */
+        }
         self->before_ms = self->watermark_ms;
         self->watermark_ms = watermark_ms;
         self->is_advancing = true;

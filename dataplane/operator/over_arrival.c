@@ -19,7 +19,6 @@
 #include "dataplane/operator/over_internal.h"
 
 #define DEAD_DROP_MAX 4 /* rows given up per row taken in */
-#define END_SLACK_MS  INT64_C(600000)
 
 /* A row being answered. */
 struct arrival {
@@ -326,8 +325,7 @@ static void dead_drop(struct over *self, const struct accumulator_state *state)
     }
 }
 
-/* When to look whether a key has ended. Later than its frames by a while: a key that pauses for
- * little more than those would else be made and forgotten for each row. */
+/* When a key ends: no later row in time reaches what it holds. */
 static int64_t end_ms(const struct over *self, const struct over_key *key)
 {
     return key->last_ms + self->range_max_ms + 1;
@@ -336,7 +334,13 @@ static int64_t end_ms(const struct over *self, const struct over_key *key)
 static bool end_timer_set(struct over *self, const struct over_key *key, uint64_t hash,
                           struct span name)
 {
-    return over_timer_set(self, end_ms(self, key) + END_SLACK_MS, hash, name, 0);
+    const struct over_due due = {
+        .time_ms = end_ms(self, key) + OVER_END_SLACK_MS,
+        .hash = hash,
+        .key = name,
+        .tag = OVER_TAG_END,
+    };
+    return over_timer_set(self, &due);
 }
 
 enum operator_verdict over_arrival_row(struct over *self, const struct row *row,
@@ -385,17 +389,16 @@ enum operator_verdict over_arrival_row(struct over *self, const struct row *row,
 
 enum operator_verdict over_arrival_advance(struct over *self)
 {
-    while (over_timer_pop(self)) {
-        const struct over_due due = over_due(self);
-        struct accumulator_state state = {
+    for (const struct over_due *due = over_due_next(self); due != NULL; due = over_due_next(self)) {
+        const struct accumulator_state state = {
             .heap = self->context->heap,
-            .value = table_find_write(self->keys, due.hash, due.key),
-            .shard = table_shard(self->keys, due.hash),
+            .value = due->value,
+            .shard = table_shard(self->keys, due->hash),
         };
         ASSERT(state.value != NULL); /* one timer a key, from its first row to its end */
         if (end_ms(self, over_key(&state)) <= self->watermark_ms) {
-            over_remove(self, &state, due.hash, due.key);
-        } else if (!end_timer_set(self, over_key(&state), due.hash, due.key)) {
+            over_remove(self, &state, due->hash, due->key);
+        } else if (!end_timer_set(self, over_key(&state), due->hash, due->key)) {
             return operator_fail_full(self->context);
         }
     }

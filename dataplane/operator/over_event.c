@@ -9,14 +9,15 @@
  *     late at one level counts below and goes no further: its tag says how many levels took it.
  *  2. RANGE: all rows of one time are taken in before the first of them is answered. ROWS: one by
  *     one in the order of arrival.
- *  3. Bounded RANGE forgets a key by a clean-up timer at time + 1.5 frames + 1 ms, set anew only
- *     when a row's time + 1 frame + 1 ms lies above it. A clean-up timer that was overtaken still
- *     counts as fired for rule 1. What one level forgets stays in the list for the others: tags from
- *     before do not count for it any more.
+ *  3. Bounded RANGE forgets a key at time + 1.5 frames + 1 ms, a time set anew only when a row's
+ *     time + 1 frame + 1 ms lies above it. One that was overtaken still counts as fired for rule 1.
+ *     These are timers in Flink; here they are numbers in the level's clock, looked at when the key
+ *     is touched (key_settle), and one timer a key looks later whether it can go. What one level
+ *     forgets stays in the list for the others: tags from before do not count for it any more.
  *  4. In the stack that the node stands for, a level has taken in all rows up to the new watermark
- *     before it fires the first, so a clean-up looks ahead at the rows that still wait below.
+ *     before it fires the first, so the rows of one watermark overtake the clean-ups in it.
  *
- * A full output stops in the middle of the ties: the timer stays in self->due (is_firing), the ties
+ * A full output stops in the middle of the ties: the timer stays the one that fires, the ties
  * that are in the accumulators already are told by is_accumulated, and those answered have left the
  * list. The next advance goes on there. */
 #include "dataplane/operator/over_internal.h"
@@ -24,18 +25,85 @@
 #define TAG_DEPTH_BITS 8
 #define DEAD_DROP_MAX  8
 
-static bool frame_is_late(const struct over *self, const struct accumulator_state *state,
-                          uint32_t level, int64_t time_ms)
+/* A time of a level has fired; those that are settled late may lie in front of others. */
+static void clock_fire(struct over_clock *clock, int64_t time_ms)
 {
+    clock->last_ms = time_ms > clock->last_ms ? time_ms : clock->last_ms;
+}
+
+/* What a level's clean-up timers have done by a watermark: those before the last only count as fired,
+ * the last forgets the key. */
+static void clock_settle(struct over *self, const struct accumulator_state *state, uint32_t level,
+                         int64_t watermark_ms)
+{
+    const struct over_frame *frame = &self->frames[level];
+    struct over_clock *clock = &over_clocks(self, state)[level];
+    if (!frame->is_range || clock->cleanup_ms == 0) {
+        return;
+    }
+    if (clock->cleanup_ms <= watermark_ms) {
+        accumulators_clear(frame->set, state);
+        accumulators_init(frame->set, state);
+        *clock = (struct over_clock){.forgotten = over_key(state)->sequence};
+    }
+    while (clock->overtaken_ms[0] != 0 && clock->overtaken_ms[0] <= watermark_ms) {
+        clock_fire(clock, clock->overtaken_ms[0]);
+        clock->overtaken_ms[0] = clock->overtaken_ms[1];
+        clock->overtaken_ms[1] = 0;
+    }
+}
+
+/* A row comes up to a level in front of which clean-up timers fire in the same watermark: rule 4,
+ * it has overtaken even the last of them. */
+static void clock_overtake(struct over_clock *clock, int64_t row_ms)
+{
+    while (clock->overtaken_ms[0] != 0 && clock->overtaken_ms[0] < row_ms) {
+        clock_fire(clock, clock->overtaken_ms[0]);
+        clock->overtaken_ms[0] = clock->overtaken_ms[1];
+        clock->overtaken_ms[1] = 0;
+    }
+    if (clock->cleanup_ms != 0 && clock->cleanup_ms < row_ms) {
+        ASSERT(clock->overtaken_ms[0] == 0);
+        clock_fire(clock, clock->cleanup_ms);
+        clock->cleanup_ms = 0;
+    }
+}
+
+/* Brings a key's clocks up to a watermark that all its timers have seen, once: what is set later
+ * for a time that this watermark has passed already fires with the next. */
+static void key_settle(struct over *self, const struct accumulator_state *state,
+                       int64_t watermark_ms)
+{
+    struct over_key *key = over_key(state);
+    if (key->last_ms >= watermark_ms) {
+        return;
+    }
+    key->last_ms = watermark_ms;
+    for (uint32_t level = 0; level < self->frame_count; level++) {
+        clock_settle(self, state, level, watermark_ms);
+    }
+}
+
+/* Whether a row that comes up to a level above the lowest is late there. */
+static bool frame_is_late(struct over *self, const struct accumulator_state *state, uint32_t level,
+                          int64_t time_ms)
+{
+    struct over_clock *clock = &over_clocks(self, state)[level];
     if (self->frames[level].plan->unbounded) {
         return time_ms <= self->before_ms;
     }
-    return time_ms <= over_clocks(self, state)[level].last_ms;
+    if (self->frames[level].is_range) {
+        clock_overtake(clock, time_ms);
+    }
+    return time_ms <= clock->last_ms;
 }
 
 /* The lowest level, for a row that comes now; a key that is not there has nothing fired. */
-static bool is_late(const struct over *self, const struct accumulator_state *state, int64_t time_ms)
+static bool is_late(struct over *self, const struct accumulator_state *state, int64_t time_ms)
 {
+    if (state->value != NULL) {
+        key_settle(self, state, self->watermark_ms);
+    }
     if (self->frames[0].plan->unbounded) {
         return time_ms <= self->watermark_ms;
     }
@@ -58,21 +126,63 @@ static bool has_timer(const struct over *self, const struct accumulator_state *s
     return order == time_ms;
 }
 
-/* A level takes in a row: when will it forget the key? */
+/* Rule 3: Flink's clean-up, 1.5 frames after a row; the rounding through a double is Flink's too. */
+static int64_t cleanup_time(const struct over_frame *frame, int64_t time_ms)
+{
+    const int64_t late_ms = (int64_t)((double)frame->plan->preceding * 1.5);
+    return over_plus(over_plus(time_ms, late_ms), 1);
+}
+
+/* A level takes in a row: when will it forget the key? The time before is kept, since passing it
+ * still counts; only for rows far ahead of the watermark, at level 0, is there one too many. */
 static bool cleanup_register(struct over *self, const struct accumulator_state *state,
                              uint32_t level, int64_t time_ms, const struct over_due *key)
 {
-    if (!self->frames[level].is_range) {
-        return true;
-    }
+    const struct over_frame *frame = &self->frames[level];
     struct over_clock *clock = &over_clocks(self, state)[level];
-    const int64_t frame_ms = self->frames[level].plan->preceding;
-    const int64_t earliest = over_plus(over_plus(time_ms, frame_ms), 1);
-    if (clock->cleanup_ms != 0 && clock->cleanup_ms >= earliest) {
+    if (!frame->is_range) {
         return true;
     }
-    clock->cleanup_ms = over_plus(over_plus(time_ms, (int64_t)((double)frame_ms * 1.5)), 1);
-    return over_timer_set(self, clock->cleanup_ms, key->hash, key->key, level + 1);
+    const int64_t before_ms = clock->cleanup_ms;
+    if (before_ms != 0 && before_ms >= over_plus(over_plus(time_ms, frame->plan->preceding), 1)) {
+        return true;
+    }
+    clock->cleanup_ms = cleanup_time(frame, time_ms);
+    if (before_ms != 0 && clock->overtaken_ms[1] != 0) {
+        ASSERT(level == 0);
+        const struct over_due overtaken = {
+            .time_ms = before_ms,
+            .hash = key->hash,
+            .key = key->key,
+            .tag = OVER_TAG_OVERTAKEN,
+        };
+        return over_timer_set(self, &overtaken);
+    }
+    clock->overtaken_ms[clock->overtaken_ms[0] != 0] = before_ms;
+    return true;
+}
+
+/* Sets the timer that looks whether a key has ended.
+ * newest_ms  the newest row that waits; or when all its rows have been answered, INT64_MIN */
+static bool end_timer_set(struct over *self, const struct accumulator_state *state,
+                          int64_t newest_ms, const struct over_due *key)
+{
+    ASSERT(self->all_range);
+    int64_t end_ms = INT64_MIN;
+    for (uint32_t level = 0; level < self->frame_count; level++) {
+        const int64_t own_ms = over_clocks(self, state)[level].cleanup_ms;
+        const int64_t new_ms =
+            newest_ms == INT64_MIN ? INT64_MIN : cleanup_time(&self->frames[level], newest_ms);
+        end_ms = own_ms > end_ms ? own_ms : end_ms;
+        end_ms = new_ms > end_ms ? new_ms : end_ms;
+    }
+    const struct over_due end = {
+        .time_ms = over_plus(end_ms, OVER_END_SLACK_MS),
+        .hash = key->hash,
+        .key = key->key,
+        .tag = OVER_TAG_END,
+    };
+    return over_timer_set(self, &end);
 }
 
 enum operator_verdict over_event_row(struct over *self, const struct row *row,
@@ -80,12 +190,16 @@ enum operator_verdict over_event_row(struct over *self, const struct row *row,
 {
     ASSERT_SLOW(row->bytes >= sizeof(*row));
     const int64_t time_ms = over_time(row);
-    const struct over_due key = {.hash = lookup->hash, .key = lookup->key};
+    const struct over_due due = {.time_ms = time_ms, .hash = lookup->hash, .key = lookup->key};
     struct over_lookup known = *lookup;
     if (known.value == NULL) {
         known.value = table_find_write(self->keys, lookup->hash, lookup->key);
     }
-    struct accumulator_state state = {.value = known.value};
+    struct accumulator_state state = {
+        .heap = self->context->heap,
+        .value = known.value,
+        .shard = table_shard(self->keys, lookup->hash),
+    };
     if (is_late(self, &state, time_ms)) {
         self->context->counters[OPERATOR_LATE_ROWS]++;
         return OPERATOR_DONE;
@@ -101,8 +215,9 @@ enum operator_verdict over_event_row(struct over *self, const struct row *row,
     const bool timed = has_timer(self, &state, time_ms);
     const struct span content = {.data = (const uint8_t *)row, .bytes = row->bytes};
     if (!list_insert(self->context->heap, over_pending(&state), time_ms, content) ||
-        (!timed && !over_timer_set(self, time_ms, key.hash, key.key, 0)) ||
-        !cleanup_register(self, &state, 0, time_ms, &key)) {
+        (!timed && !over_timer_set(self, &due)) ||
+        !cleanup_register(self, &state, 0, time_ms, &due) ||
+        (created && self->all_range && !end_timer_set(self, &state, time_ms, &due))) {
         return operator_fail_full(self->context);
     }
     return OPERATOR_DONE;
@@ -164,13 +279,13 @@ static bool rows_retract(struct over *self, struct accumulator_state *state, uin
 
 /* Readies the levels that take the rows of the due time: clean-up, leavers, marks. */
 static bool levels_ready(struct over *self, struct accumulator_state *state,
-                         const struct over_due *key)
+                         const struct over_due *due)
 {
-    const int64_t time_ms = self->due.time_ms;
+    const int64_t time_ms = due->time_ms;
     struct list_head *rows = over_rows(state);
     for (uint32_t level = 0; level < self->due_depth; level++) {
         const struct over_frame *frame = &self->frames[level];
-        if (level != 0 && !cleanup_register(self, state, level, time_ms, key)) {
+        if (level != 0 && !cleanup_register(self, state, level, time_ms, due)) {
             return false;
         }
         if (frame->is_range && !range_retract(self, state, level, time_ms)) {
@@ -187,7 +302,7 @@ static bool levels_ready(struct over *self, struct accumulator_state *state,
 /* Lists a waiting row for the frames that must give it back one day.
  * packed   set to it as listed, NULL when no level needs that
  * returns  false when the arena is exhausted */
-static bool row_list(struct over *self, const struct accumulator_state *state,
+static bool row_list(struct over *self, const struct accumulator_state *state, int64_t time_ms,
                      const struct row *row, const struct row **packed)
 {
     bool is_needed = false;
@@ -201,7 +316,7 @@ static bool row_list(struct over *self, const struct accumulator_state *state,
     const uint64_t tag = over_key(state)->sequence++ << TAG_DEPTH_BITS | self->due_depth;
     const struct span content = over_packer_pack(&self->packer, row, tag);
     if (content.data == NULL ||
-        !list_insert(self->context->heap, over_rows(state), self->due.time_ms, content)) {
+        !list_insert(self->context->heap, over_rows(state), time_ms, content)) {
         return false;
     }
     *packed = over_packer_row(&self->packer, content.data);
@@ -209,10 +324,9 @@ static bool row_list(struct over *self, const struct accumulator_state *state,
 }
 
 /* Takes all waiting rows of the due time into the list and into the RANGE frames. */
-static bool ties_accumulate(struct over *self, struct accumulator_state *state)
+static bool ties_accumulate(struct over *self, struct accumulator_state *state, int64_t time_ms)
 {
     const struct heap *heap = self->context->heap;
-    const int64_t time_ms = self->due.time_ms;
     struct list_cursor cursor;
     bool more = list_first(heap, over_pending(state), &cursor);
     for (; more; more = list_next(heap, &cursor)) {
@@ -223,7 +337,7 @@ static bool ties_accumulate(struct over *self, struct accumulator_state *state)
         }
         const struct row *row = pending_row(self, &item);
         const struct row *packed;
-        if (!row_list(self, state, row, &packed)) {
+        if (!row_list(self, state, time_ms, row, &packed)) {
             return false;
         }
         state->order = time_ms;
@@ -287,7 +401,8 @@ static bool row_emit(struct over *self, const struct accumulator_state *state,
 }
 
 /* Answers the waiting rows of the due time, as many as the output takes. */
-static enum operator_verdict answer(struct over *self, struct accumulator_state *state)
+static enum operator_verdict answer(struct over *self, struct accumulator_state *state,
+                                    int64_t time_ms)
 {
     ASSERT(self->is_accumulated);
     struct heap *heap = self->context->heap;
@@ -295,7 +410,7 @@ static enum operator_verdict answer(struct over *self, struct accumulator_state 
     struct list_cursor cursor;
     while (list_first(heap, pending, &cursor)) {
         const struct list_item item = list_item(heap, &cursor);
-        if (item.order != self->due.time_ms) {
+        if (item.order != time_ms) {
             break;
         }
         const bool goes_out = self->due_depth == self->frame_count;
@@ -340,30 +455,31 @@ static void dead_drop(struct over *self, const struct accumulator_state *state)
 
 /* Fires the rows of the due time through all levels that take them. */
 static enum operator_verdict rows_fire(struct over *self, struct accumulator_state *state,
-                                       const struct over_due *key)
+                                       const struct over_due *due)
 {
     struct list_cursor cursor;
-    const int64_t time_ms = self->due.time_ms;
+    const int64_t time_ms = due->time_ms;
     if (!list_first(state->heap, over_pending(state), &cursor) ||
         list_item(state->heap, &cursor).order != time_ms) {
         return OPERATOR_DONE; /* another timer of this time has answered them */
     }
     if (!self->is_accumulated) {
+        key_settle(self, state, self->before_ms);
         self->due_depth = 1;
         while (self->due_depth < self->frame_count &&
                !frame_is_late(self, state, self->due_depth, time_ms)) {
             self->due_depth++;
         }
-        if (!levels_ready(self, state, key) || !ties_accumulate(self, state)) {
+        if (!levels_ready(self, state, due) || !ties_accumulate(self, state, time_ms)) {
             return operator_fail_full(self->context);
         }
         self->is_accumulated = true;
     }
-    const enum operator_verdict verdict = answer(self, state);
+    const enum operator_verdict verdict = answer(self, state, time_ms);
     if (verdict == OPERATOR_DONE) {
         struct over_clock *clocks = over_clocks(self, state);
         for (uint32_t level = 0; level < self->due_depth; level++) {
-            clocks[level].last_ms = time_ms;
+            clock_fire(&clocks[level], time_ms);
         }
         self->is_accumulated = false;
         dead_drop(self, state);
@@ -371,81 +487,58 @@ static enum operator_verdict rows_fire(struct over *self, struct accumulator_sta
     return verdict;
 }
 
-/* Whether a row above time_ms waits that reaches this level with the current watermark. */
-static bool comes_up(const struct over *self, const struct accumulator_state *state, uint32_t level,
-                     int64_t time_ms)
+/* Removes a key that all levels have forgotten, or looks again when that may be so. */
+static bool end_fire(struct over *self, const struct accumulator_state *state,
+                     const struct over_due *due)
 {
-    const struct heap *heap = self->context->heap;
-    const struct list_head *pending = over_pending(state);
     struct list_cursor cursor;
-    const bool found =
-        self->watermark_ms != INT64_MAX && list_seek(heap, pending, self->watermark_ms + 1, &cursor)
-            ? list_prev(heap, &cursor)
-            : list_last(heap, pending, &cursor);
-    if (!found) {
-        return false;
+    int64_t newest_ms = INT64_MIN;
+    bool is_over = true;
+    if (list_last(state->heap, over_pending(state), &cursor)) {
+        newest_ms = list_item(state->heap, &cursor).order;
+        is_over = false;
     }
-    const int64_t newest_ms = list_item(heap, &cursor).order;
-    bool reaches = newest_ms > time_ms;
-    for (uint32_t i = 1; i <= level && reaches; i++) {
-        reaches = !frame_is_late(self, state, i, newest_ms);
-    }
-    return reaches;
-}
-
-/* A level's clean-up timer: it forgets the key, unless newer rows have put that off. */
-static void cleanup_fire(struct over *self, const struct accumulator_state *state,
-                         const struct over_due *key)
-{
-    const uint32_t level = key->tag - 1;
-    ASSERT(level < self->frame_count);
-    struct over_clock *clocks = over_clocks(self, state);
-    struct over_clock *clock = &clocks[level];
-    if (clock->cleanup_ms > self->due.time_ms || comes_up(self, state, level, self->due.time_ms)) {
-        clock->last_ms = self->due.time_ms; /* overtaken, it still counts as fired */
-        return;
-    }
-    accumulators_clear(self->frames[level].set, state);
-    accumulators_init(self->frames[level].set, state);
-    *clock = (struct over_clock){.forgotten = over_key(state)->sequence};
-    bool is_over = self->all_range && over_pending(state)->count == 0;
-    for (uint32_t i = 0; i < self->frame_count; i++) {
-        is_over = is_over && clocks[i].cleanup_ms == 0;
+    for (uint32_t level = 0; level < self->frame_count; level++) {
+        is_over = is_over && over_clocks(self, state)[level].cleanup_ms <= due->time_ms;
     }
     if (is_over) {
-        over_remove(self, state, key->hash, key->key);
+        over_remove(self, state, due->hash, due->key);
+        return true;
     }
+    return end_timer_set(self, state, newest_ms, due);
 }
 
-static enum operator_verdict fire(struct over *self)
+static enum operator_verdict fire(struct over *self, const struct over_due *due)
 {
-    const struct over_due key = over_due(self);
     struct accumulator_state state = {
         .heap = self->context->heap,
-        .value = table_find_write(self->keys, key.hash, key.key),
-        .shard = table_shard(self->keys, key.hash),
+        .value = due->value,
+        .shard = table_shard(self->keys, due->hash),
     };
-    if (state.value == NULL) {
-        return OPERATOR_DONE;
+    if (due->tag == OVER_TAG_ROWS) {
+        ASSERT(state.value != NULL); /* a key with rows that wait does not end */
+        return rows_fire(self, &state, due);
     }
-    const enum operator_verdict verdict = rows_fire(self, &state, &key);
-    if (verdict == OPERATOR_DONE && key.tag != 0) {
-        cleanup_fire(self, &state, &key);
+    if (due->tag == OVER_TAG_END) {
+        ASSERT(state.value != NULL); /* one timer a key, from its first row to its end */
+        return end_fire(self, &state, due) ? OPERATOR_DONE : operator_fail_full(self->context);
     }
-    return verdict;
+    ASSERT(due->tag == OVER_TAG_OVERTAKEN);
+    if (state.value != NULL) {
+        clock_fire(over_clocks(self, &state), due->time_ms);
+    }
+    return OPERATOR_DONE;
 }
 
 enum operator_verdict over_event_advance(struct over *self)
 {
-    for (;;) {
-        if (!self->is_firing && !over_timer_pop(self)) {
-            return OPERATOR_DONE;
-        }
-        self->is_firing = true;
-        const enum operator_verdict verdict = fire(self);
+    struct over_due *due = over_due_again(self);
+    due = due != NULL ? due : over_due_next(self);
+    for (; due != NULL; due = over_due_next(self)) {
+        const enum operator_verdict verdict = fire(self, due);
         if (verdict != OPERATOR_DONE) {
             return verdict;
         }
-        self->is_firing = false;
     }
+    return OPERATOR_DONE;
 }

@@ -13,6 +13,11 @@
 #include "state/timers.h"
 
 #define OVER_MARK_NONE UINT32_MAX
+#define OVER_DUES_MAX  16 /* timers whose state is fetched together */
+
+/* Later than its frames by this is looked whether a key has ended: one that pauses for little more
+ * than those would else be made and forgotten for each row. */
+#define OVER_END_SLACK_MS INT64_C(600000)
 
 /* One level of the stack that the node stands for. */
 struct over_frame {
@@ -29,22 +34,45 @@ struct over_frame {
 /* In front of each key's state. */
 struct over_key {
     _Alignas(8) uint8_t pending[LIST_HEAD_BYTES(0)]; /* by watermark: whole rows that wait */
-    int64_t last_ms;                                 /* on arrival: time of the newest row */
-    uint64_t sequence;                               /* by watermark: tags given so far */
-    _Alignas(8) uint8_t rows[];                      /* list head with a mark a frame */
+    int64_t last_ms;   /* on arrival: time of the newest row; else the watermark of its clocks */
+    uint64_t sequence; /* by watermark: tags given so far */
+    _Alignas(8) uint8_t rows[]; /* list head with a mark a frame */
 };
 
 /* By watermark: what a level of the stack would know of the key. */
 struct over_clock {
     int64_t last_ms;    /* of the last time that fired; a later row must be above it */
-    int64_t cleanup_ms; /* bounded RANGE: when the level forgets the key; 0: it has none */
     uint64_t forgotten; /* rows tagged below this have left by forgetting */
-    int64_t taken_in;   /* ROWS: rows so far */
-    int64_t taken_out;
+    union {
+        struct {                     /* bounded RANGE */
+            int64_t cleanup_ms;      /* when the level forgets the key; 0: it has no such time */
+            int64_t overtaken_ms[2]; /* such times before, still ahead, rising; 0: none */
+        };
+        struct {              /* ROWS */
+            int64_t taken_in; /* rows so far */
+            int64_t taken_out;
+        };
+    };
 };
 
 /* On arrival a frame's clock is one number: the time of the row at its mark, so that a row which
  * makes none leave need not look at the list's front. INT64_MAX when the mark is at the end. */
+
+/* What a timer is for. */
+enum over_tag {
+    OVER_TAG_ROWS = 0,  /* rows of its time wait */
+    OVER_TAG_OVERTAKEN, /* by watermark: a clean-up of level 0 that is one no more */
+    OVER_TAG_END,       /* to look whether the key has ended; one a key that can end */
+};
+
+/* A timer that has come up. */
+struct over_due {
+    int64_t time_ms;
+    uint64_t hash;
+    struct span key; /* in due_payload */
+    uint8_t *value;  /* void as those of rows in work */
+    enum over_tag tag;
+};
 
 struct over {
     struct operator base;
@@ -75,10 +103,11 @@ struct over {
     int64_t watermark_ms; /* reached, or being reached while is_advancing */
     int64_t before_ms;    /* the one before: what upper levels know as rows come up to them */
     bool is_advancing;
-    /* The timer that fires now; kept over calls while the output has no room. */
+    /* Timers that fire now, in order; kept over calls while the output has no room. */
     uint8_t *due_payload;
-    struct timer_due due;
-    bool is_firing;
+    struct over_due dues[OVER_DUES_MAX];
+    uint32_t due_count;
+    uint32_t due_index;  /* of the one that fires */
     bool is_accumulated; /* the rows of its time are in the RANGE accumulators */
     uint32_t due_depth;  /* how many levels take those rows */
 };
@@ -102,28 +131,21 @@ struct accumulator_state over_take(struct over *self, const struct over_lookup *
 void over_remove(struct over *self, const struct accumulator_state *state, uint64_t hash,
                  struct span key);
 
-/* Sets a timer for a key.
- * tag      given back by over_due
+/* Sets a timer.
+ * due      its value is not used
  * returns  false when the arena is exhausted
  * threads  owning lane only */
-bool over_timer_set(struct over *self, int64_t time_ms, uint64_t hash, struct span key,
-                    uint32_t tag);
+bool over_timer_set(struct over *self, const struct over_due *due);
 
-/* Takes the next timer that is due into self->due.
- * returns  whether there was one
+/* Goes on to the next timer that the watermark has passed; they are taken some at a time.
+ * returns  it, with its key's value or NULL; borrowed until the next call; NULL: none is left
  * threads  owning lane only */
-bool over_timer_pop(struct over *self);
+struct over_due *over_due_next(struct over *self);
 
-/* What self->due is for. */
-struct over_due {
-    uint64_t hash;
-    uint32_t tag;
-    struct span key;
-};
-
-/* Reads the timer in self->due.
+/* The timer that fires now, as over_due_next showed it; or after a pause, its value looked up anew.
+ * returns  NULL when none was left unfinished
  * threads  owning lane only */
-struct over_due over_due(const struct over *self);
+struct over_due *over_due_again(struct over *self);
 
 /* Takes one row of a parcel, its key already computed.
  * threads  owning lane only */

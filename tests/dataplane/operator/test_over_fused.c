@@ -393,11 +393,15 @@ static void rows_draw(struct dice *dice, struct scenario *scenario)
     int64_t highest = INT64_MIN;
     int64_t now = start;
     scenario->row_count = 20 + roll(dice, ROWS_MAX - 20);
+    const bool is_wild = roll(dice, 3) == 0;
     for (uint32_t i = 0; i < scenario->row_count; i++) {
         struct row_case *row = &scenario->rows[i];
         now += roll(dice, 3) == 0 ? 0 : roll(dice, stride);
         now += roll(dice, 25) == 0 ? 150 : 0;
         row->time_ms = roll(dice, 60) == 0 ? ROW_TIME_NONE : now - roll(dice, jitter);
+        if (is_wild && roll(dice, 4) == 0) {
+            row->time_ms = now + (int64_t)roll(dice, 500) - 200; /* far ahead, far behind */
+        }
         row->key = (uint8_t)roll(dice, 3);
         row->number = (int64_t)roll(dice, 9) - 4;
         row->flag = (uint8_t)roll(dice, 3);
