@@ -34,7 +34,7 @@ struct facts_partition {
     uint32_t resume_rows; /* rows of the record at next_offset that have gone out already */
     int32_t leader_epoch; /* -1 unknown */
     uint32_t has_ended;
-    char topic[FACTS_TOPIC_BYTES + 2]; /* NUL-terminated */
+    char topic[FACTS_TOPIC_BYTES + 6]; /* NUL-terminated */
 };
 
 /* A source node as a whole. */
@@ -50,6 +50,7 @@ struct facts_node {
     uint64_t identity;
     int64_t watermark_ms;
     int64_t tick_ms;
+    int64_t mark_ms; /* what its operator says (operator_ops.mark), else 0 */
 };
 
 enum facts_transaction_state {

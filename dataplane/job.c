@@ -146,7 +146,7 @@ uint32_t job_lane_poll(struct job *job, uint32_t lane_number, uint64_t now_ns)
     }
     uint32_t work = parcel_pool_collect(lane->pool);
     if (lane->state == JOB_ENDED) {
-        return work;
+        return work + job_cut_poll(job, lane_number);
     }
     const bool is_settled = !job->config.settle || job_is_settled(job);
     measure_waiting(lane);
@@ -159,6 +159,7 @@ uint32_t job_lane_poll(struct job *job, uint32_t lane_number, uint64_t now_ns)
             return work;
         }
     }
+    work += job_cut_poll(job, lane_number);
     if (work == 0 || lane->stage_count == 0) {
         update_state(lane);
     }
@@ -185,18 +186,6 @@ void job_lane_drain(struct job *job, uint32_t lane)
         struct stage *stage = job->lanes[lane].order[i];
         if (stage->source != NULL && !stage->source->ended) {
             stage->source->ops->drain(stage->source);
-        }
-    }
-}
-
-void job_lane_barrier(struct job *job, uint32_t lane, int64_t epoch)
-{
-    ASSERT(job->config.plan != NULL);
-    ASSERT(lane < job->config.lane_count);
-    for (uint32_t i = 0; i < job->lanes[lane].stage_count; i++) {
-        struct stage *stage = job->lanes[lane].order[i];
-        if (stage->source != NULL && !stage->source->ended) {
-            output_control(stage->output, PARCEL_BARRIER, epoch);
         }
     }
 }

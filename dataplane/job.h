@@ -12,6 +12,10 @@
  * With settle, a source is asked again only once everything before has been worked off; then the
  * order does not depend on the size of parcels either (replay).
  *
+ * Cut. A barrier passes the stages of a lane one by one and each that it has passed is held, so
+ * that state of all of them is as of the barrier at one moment: the lane's cut (hooks.cut). State of
+ * a lane lies in one arena, hence one cut for all.
+ *
  * After job_create nothing allocates, locks, waits or makes a system call. */
 #pragma once
 
@@ -100,9 +104,21 @@ const struct error *job_lane_failure(const struct job *job, uint32_t lane);
  * threads  owning lane only */
 void job_lane_drain(struct job *job, uint32_t lane);
 
-/* Sends a barrier behind everything that the lane's sources have sent so far.
+/* Orders a barrier on a lane: its sources say where they stand and send it behind everything that
+ * they have sent so far. Once it has passed every stage of the lane, hooks.cut is called, once, from
+ * job_lane_poll; on a lane whose part of the job has ended in the next one. A barrier that has not
+ * been cut when the next is ordered is given up. Every lane of the job must be told of each.
+ * epoch    above 0 and all before
  * threads  owning lane only */
 void job_lane_barrier(struct job *job, uint32_t lane, int64_t epoch);
+
+/* Goes on from a checkpoint: sources start where it found them, and event and processing time stand
+ * where they stood. State (state/restore.h) is back in the arenas already.
+ * facts    of all lanes that it was made on, lane_count of them; borrowed for the call
+ * returns  0, -EBADMSG when the facts are damaged or contradict the state, else -errno
+ * threads  control, before the lanes start */
+int job_restore(struct job *job, const struct span *facts, uint32_t lane_count,
+                struct error *error);
 
 /* Shows an instance: counters, watermark, body.
  * returns  borrowed, NULL when the node has none on the lane

@@ -16,6 +16,10 @@ struct job_lane {
     uint32_t *waiting_rows; /* stage_count: of this turn, behind each place */
     enum job_state state;
     struct error failure;
+    int64_t barrier_epoch;     /* ordered last; 0: none */
+    bool is_cutting;           /* it has not passed all stages yet */
+    uint8_t *facts_bytes;      /* FACTS_BYTES_MAX; NULL: the job makes no checkpoints */
+    struct facts_writer facts; /* of the barrier ordered last */
 };
 
 struct job {
@@ -23,6 +27,11 @@ struct job {
     struct placement placement;
     struct job_lane lanes[PLACEMENT_LANES_MAX];
 };
+
+/* Cuts a lane once the barrier ordered last has passed every stage of it.
+ * returns  whether it was cut
+ * threads  owning lane only */
+bool job_cut_poll(struct job *job, uint32_t lane);
 
 /* Makes pools, stages, channels, exchanges and outputs, and opens all bodies.
  * job      config is set

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base.h"
+#include "dataplane/facts.h"
 #include "dataplane/operator/operator.h"
 #include "dataplane/output.h"
 
@@ -12,6 +13,10 @@
 struct stage_hooks {
     /* A barrier has passed a node: everything before it is done, nothing behind it is begun. */
     void (*barrier)(void *context, uint32_t lane, const struct plan_node *node, int64_t epoch);
+    /* A barrier has passed every node of a lane: state and facts are now as it found them. The
+     * facts of sources and nodes are written, sinks' may be added; they stand until the lane's next
+     * barrier is ordered. NULL: no checkpoints. */
+    void (*cut)(void *context, uint32_t lane, int64_t epoch, struct facts_writer *facts);
     /* A finer clock than the turn's, for the ledger's stamps only; NULL: the turn's time. */
     uint64_t (*clock)(void *context);
     void *context;
@@ -19,6 +24,13 @@ struct stage_hooks {
 };
 
 struct source;
+
+/* What a checkpoint knows of a source node, over all lanes that it was made on. */
+struct source_facts {
+    const struct facts_partition *partitions; /* those of other lanes now as well */
+    uint32_t partition_count;
+    struct facts_source source; /* the least of all lanes */
+};
 
 /* What the runtime lends to a source; lives as long as the source. */
 struct source_context {
@@ -48,6 +60,13 @@ struct source_ops {
     /* The lane stops reading: what was begun is finished, then PARCEL_END is sent, without
      * WATERMARK_MAX. poll goes on being called until then. */
     void (*drain)(struct source *self);
+    /* The barrier follows behind what was sent so far: adds where the source stands. NULL: it has
+     * no place. */
+    void (*snapshot)(struct source *self, struct facts_writer *facts);
+    /* Goes on from a checkpoint; control thread, before the first poll. Sends what consumers had
+     * been told of time. NULL: it cannot.
+     * facts    borrowed for the call */
+    int (*restore)(struct source *self, const struct source_facts *facts, struct error *error);
     void (*close)(struct source *self);
 };
 

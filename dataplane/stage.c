@@ -9,7 +9,9 @@
  *   kept.
  *   2. A body sees the minimum of watermarks and ticks over channels, which only grows.
  *   3. A channel whose barrier has come is not read until all have (alignment), so that what is
- *   counted before a barrier on one channel is counted before it on all. */
+ *   counted before a barrier on one channel is counted before it on all.
+ *   4. A held stage takes nothing; its output still flows. So whatever stands before a barrier can
+ *   move: it waits for nodes later in the plan, and those that are held have nothing of it left. */
 #include "dataplane/stage.h"
 
 #include <stdio.h>
@@ -245,7 +247,9 @@ static void align(struct stage *stage)
     for (uint32_t i = 0; i < stage->channel_count; i++) {
         stage->channels[i].is_aligned = false;
     }
+    ASSERT(stage->task == STAGE_IDLE);
     stage->is_aligning = false;
+    stage->is_held = epoch >= stage->ordered_epoch;
     const struct stage_hooks *hooks = stage->hooks;
     if (hooks->barrier != NULL) {
         hooks->barrier(hooks->context, stage->lane, stage->node, epoch);
@@ -253,6 +257,27 @@ static void align(struct stage *stage)
     if (stage->output != NULL) {
         output_control(stage->output, PARCEL_BARRIER, epoch);
     }
+}
+
+/* A barrier older than the newest was given up everywhere: it means nothing any more. A newer one
+ * opens the channels again that wait for the older, which not all of them will bring. */
+static void take_barrier(struct stage *stage, struct channel *channel, int64_t epoch)
+{
+    ASSERT(!channel->is_aligned);
+    ASSERT(epoch > 0);
+    if (epoch < stage->barrier_epoch) {
+        return;
+    }
+    if (epoch > stage->barrier_epoch) {
+        for (uint32_t i = 0; i < stage->channel_count; i++) {
+            stage->channels[i].is_aligned = false;
+        }
+        stage->barrier_epoch = epoch;
+        stage->is_aligning = true;
+    }
+    ASSERT(stage->is_aligning);
+    channel->is_aligned = true;
+    align(stage);
 }
 
 /* The last end is passed on behind everything; ended stages are still polled until their output
@@ -302,10 +327,7 @@ static void take_item(struct stage *stage, uint32_t number, struct item item)
         take_tick(stage, channel, item.value);
         break;
     case PARCEL_BARRIER:
-        channel->is_aligned = true;
-        stage->is_aligning = true;
-        stage->barrier_epoch = item.value;
-        align(stage);
+        take_barrier(stage, channel, item.value);
         break;
     default:
         take_end(stage, channel);
@@ -323,7 +345,7 @@ static uint32_t drain_channel(struct stage *stage, uint32_t number, uint64_t now
     ASSERT(stage->channels_ended <= stage->channel_count);
     struct channel *channel = &stage->channels[number];
     uint32_t work = 0;
-    while (work < items_max && !channel->is_aligned && !channel->is_ended) {
+    while (work < items_max && !channel->is_aligned && !channel->is_ended && !stage->is_held) {
         struct item item;
         if (channel->ring != NULL) {
             if (!ring_pop(channel->ring, &item)) {
@@ -397,7 +419,9 @@ uint32_t stage_poll(struct stage *stage, uint64_t now_ns, bool enter, uint32_t b
     ASSERT(stage->channels_ended <= stage->channel_count);
     ASSERT(!stage->has_failed);
     uint32_t work = 0;
-    if (stage->source != NULL) {
+    if (stage->is_held) {
+        ASSERT(stage->task == STAGE_IDLE);
+    } else if (stage->source != NULL) {
         work = enter ? poll_source(stage, now_ns, budget) : 0;
     } else {
         work = poll_channels(stage, now_ns, enter, budget);
@@ -407,6 +431,42 @@ uint32_t stage_poll(struct stage *stage, uint64_t now_ns, bool enter, uint32_t b
         stage->stage_counters[STAGE_ROWS_OUT] = output_row_count(stage->output);
     }
     return work;
+}
+
+void stage_barrier(struct stage *stage, int64_t epoch)
+{
+    ASSERT(stage->source != NULL && !stage->source->ended);
+    ASSERT(epoch > stage->barrier_epoch);
+    stage->barrier_epoch = epoch;
+    stage->is_held = true;
+    const struct stage_hooks *hooks = stage->hooks;
+    if (hooks->barrier != NULL) {
+        hooks->barrier(hooks->context, stage->lane, stage->node, epoch);
+    }
+    output_control(stage->output, PARCEL_BARRIER, epoch);
+}
+
+bool stage_has_passed(const struct stage *stage, int64_t epoch)
+{
+    ASSERT(epoch > 0);
+    ASSERT(!stage->is_held || stage->task == STAGE_IDLE);
+    return stage->has_ended || (stage->is_held && stage->barrier_epoch == epoch);
+}
+
+void stage_release(struct stage *stage)
+{
+    ASSERT(!stage->is_aligning || !stage->is_held);
+    ASSERT(!stage->is_held || stage->task == STAGE_IDLE);
+    stage->is_held = false;
+}
+
+void stage_order(struct stage *stage, int64_t epoch)
+{
+    ASSERT(epoch > stage->ordered_epoch);
+    stage->ordered_epoch = epoch;
+    if (stage->is_held && stage->barrier_epoch < epoch) {
+        stage_release(stage);
+    }
 }
 
 /* A parcel in work counts whole: how much of it is done, only the body knows. */

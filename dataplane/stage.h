@@ -6,7 +6,9 @@
  *     channels (queue from this lane | ring from another) -> task -> body -> output
  *
  * A barrier closes its channel until it has come through all of them (alignment); then the hook is
- * called and the barrier goes on. UNION ALL has no body: its parcels are passed on as they are. */
+ * called, the barrier goes on, and the stage is held: it takes nothing more until the whole lane has
+ * been cut (job.h). A newer barrier takes the place of an older one that some channel never brings.
+ * UNION ALL has no body: its parcels are passed on as they are. */
 #pragma once
 
 #include "base.h"
@@ -63,7 +65,9 @@ struct stage {
     struct watermark watermark;
     bool said_idle;
     bool is_aligning;
-    int64_t barrier_epoch;
+    bool is_held;          /* barrier_epoch has passed, the lane's cut has not come */
+    int64_t barrier_epoch; /* the newest that has come; 0: none */
+    int64_t ordered_epoch; /* the newest that the lane was told of: older ones hold nothing */
     int64_t tick_ms;
     enum stage_task task;
     struct parcel *parcel; /* STAGE_ROWS */
@@ -85,6 +89,25 @@ struct stage {
  * returns  work done: items and records
  * threads  owning lane only */
 uint32_t stage_poll(struct stage *stage, uint64_t now_ns, bool enter, uint32_t budget);
+
+/* Sends a barrier behind everything that a source has sent, and holds it.
+ * stage    of a source that has not ended
+ * epoch    above all before
+ * threads  owning lane only */
+void stage_barrier(struct stage *stage, int64_t epoch);
+
+/* Tells whether nothing of before a barrier can come from the stage any more.
+ * threads  owning lane only */
+bool stage_has_passed(const struct stage *stage, int64_t epoch);
+
+/* Lets a held stage go on.
+ * threads  owning lane only */
+void stage_release(struct stage *stage);
+
+/* Says that a barrier was ordered on the lane: an older one that has held the stage, or would, is
+ * given up.
+ * threads  owning lane only */
+void stage_order(struct stage *stage, int64_t epoch);
 
 /* Tells how many rows wait in front of the stage on this lane.
  * threads  owning lane only */

@@ -65,6 +65,12 @@ static int create_lane(struct job *job, uint32_t number, struct error *error)
     lane->by_node = calloc(node_count, sizeof(*lane->by_node));
     lane->waiting_rows = calloc(node_count, sizeof(*lane->waiting_rows));
     lane->key_scratch = take(job, number, KEY_BYTES_MAX);
+    if (job->config.hooks.cut != NULL) {
+        lane->facts_bytes = take(job, number, FACTS_BYTES_MAX);
+        if (lane->facts_bytes == NULL) {
+            return out_of_memory(error, "a lane's facts");
+        }
+    }
     if (lane->order == NULL || lane->by_node == NULL || lane->waiting_rows == NULL ||
         lane->key_scratch == NULL) {
         return out_of_memory(error, "a lane");

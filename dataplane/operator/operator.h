@@ -64,6 +64,12 @@ struct operator_ops {
     enum operator_verdict (*advance)(struct operator* self, int64_t watermark_ms);
     /* Processing time is now this. NULL: nothing to do. */
     enum operator_verdict (*tick)(struct operator* self, int64_t processing_ms);
+    /* A time that the operator keeps outside of its state and that neither watermark nor tick tell;
+     * asked at a cut. NULL: there is none. */
+    int64_t (*mark)(const struct operator* self);
+    /* State is back as of a cut with this mark: called before advance and tick are told the times
+     * of that cut, which have no work to do then. NULL: nothing to do. */
+    void (*restore)(struct operator* self, int64_t mark_ms);
     void (*close)(struct operator* self);
 };
 

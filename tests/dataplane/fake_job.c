@@ -68,6 +68,32 @@ static void fake_source_drain(struct source *base)
     ((struct fake_source *)base)->draining = true;
 }
 
+static void fake_source_snapshot(struct source *base, struct facts_writer *facts)
+{
+    const struct fake_source *self = (const struct fake_source *)base;
+    struct facts_item item = {.kind = FACTS_PARTITION};
+    item.partition = (struct facts_partition){
+        .identity = self->context->node->identity,
+        .partition = self->context->lane,
+        .next_offset = self->made,
+        .leader_epoch = -1,
+        .topic = "fake",
+    };
+    facts_put(facts, &item);
+}
+
+static int fake_source_restore(struct source *base, const struct source_facts *facts,
+                               struct error *error)
+{
+    struct fake_source *self = (struct fake_source *)base;
+    for (uint32_t i = 0; i < facts->partition_count; i++) {
+        if (facts->partitions[i].partition == self->context->lane) {
+            self->made = facts->partitions[i].next_offset;
+        }
+    }
+    return 0;
+}
+
 static void fake_source_close(struct source *base)
 {
     free(base);
@@ -210,6 +236,8 @@ const struct source_ops fake_source_ops = {
     .open = fake_source_open,
     .poll = fake_source_poll,
     .drain = fake_source_drain,
+    .snapshot = fake_source_snapshot,
+    .restore = fake_source_restore,
     .close = fake_source_close,
 };
 const struct operator_ops fake_operator_ops = {
@@ -250,6 +278,7 @@ uint32_t fake_node(struct fake_plan *plan, enum plan_operator operator, enum fak
     struct plan_node *node = &plan->nodes[id];
     node->operator= operator;
     node->id = id;
+    node->identity = 1000 + id;
     node->line = (uint32_t)kind;
     (void)snprintf(node->name, sizeof(node->name), "node %u", id);
     memcpy(plan->inputs[id], inputs, input_count * sizeof(*inputs));
