@@ -12,10 +12,14 @@
  *   2. A checkpoint exists once its root is valid in at least two copies; the root is written only
  *      after all of its extents and its manifest are durable.
  *   3. Slots of a superseded checkpoint are reused only after the next root is durable.
- *   4. Every completion is read; a short or failed write, or a failed flush, fails the checkpoint
- *      and retires its slots; nothing is retried in place. Checkpoints before it stay whole.
+ *   4. Every completion is read; a short or failed write, or a failed flush, fails the checkpoint;
+ *      a slot whose write failed is not used again before the next opening, nothing is retried in
+ *      place. Checkpoints before it stay whole.
  *   5. A checksum (XXH3, 128 bits) stands in the parent: manifest for extents, root for manifest,
  *      the root's own in itself. What does not match is not used.
+ *   6. A checkpoint that was told as failed, or was passed over at opening or reading as damaged,
+ *      does not come back: a root without it is made durable before that is told. Where the disk
+ *      refuses that too, store_is_uncertain says so.
  *
  * One process at a time: the disk is locked while it is open. */
 #pragma once
@@ -51,12 +55,15 @@ struct store_checkpoint {
 
 struct store_format {
     uint64_t host_identity;
-    bool force; /* overwrite what is there even if it is no Penstock store */
+    uint64_t store_id; /* 0: drawn at random; simulations give one */
+    bool force;        /* overwrite what is there even if it is no Penstock store */
 };
 
 struct store_config {
     struct disk *disk;   /* borrowed; outlives the store */
-    uint32_t keep_count; /* complete checkpoints kept, at least STORE_KEEP_MIN */
+    uint32_t keep_count; /* complete checkpoints kept, STORE_KEEP_MIN to STORE_KEEP_MAX */
+    bool is_read_only;   /* for looking: nothing is mended, begun or pruned */
+    bool is_moved; /* accept a store that was copied from another device, make it this one's */
 };
 
 /* Why a store could not be opened or a checkpoint not be read, for exit codes and policies. */
@@ -97,6 +104,10 @@ void store_close(struct store *store);
  * threads  as the store's owner */
 uint32_t store_list(const struct store *store, struct store_checkpoint *into, uint32_t max);
 
+/* The smallest id that a new checkpoint may have: above all that ever were in a root that was seen.
+ * threads  as the store's owner */
+uint64_t store_next_id(const struct store *store);
+
 /* How many checkpoints were found damaged when it was opened or scrubbed; reason of the last one.
  * threads  as the store's owner */
 uint32_t store_damaged(const struct store *store, struct error *reason);
@@ -124,7 +135,8 @@ int store_begin(struct store *store, const struct store_checkpoint *checkpoint,
 
 /* Writes an extent to a free slot; its checksum is taken here.
  * extent   extent_bytes(extent) bytes, borrowed until its tag comes back
- * returns  0, -EAGAIN when the disk is full of requests, -ENOSPC, -EIO after a failure
+ * returns  0, -EAGAIN when the disk is full of requests, -ENOSPC (abort then), -EIO after a failure
+ *          that store_poll tells
  * threads  storage thread */
 int store_append(struct store *store, const uint8_t *extent, uint64_t tag);
 
@@ -137,7 +149,7 @@ void store_commit(struct store *store, uint64_t duration_ns);
 void store_abort(struct store *store);
 
 /* Does one step: reaps completions and goes on with a commit.
- * tags     where the tags of extents whose buffers are free again go; tag_max places
+ * tags     where the tags of extents whose buffers are free again go; tag_max places, at least 1
  * tag_count  how many
  * wait_ns  how long to wait for the disk when there is nothing else to do
  * returns  the state; DURABLE and FAILED are returned once
@@ -148,6 +160,11 @@ enum store_state store_poll(struct store *store, uint64_t *tags, uint32_t tag_ma
 /* Why the last checkpoint failed.
  * threads  storage thread */
 const struct error *store_failure(const struct store *store);
+
+/* Whether a checkpoint that was told as failed may yet be found after a crash, since the disk took
+ * neither its root nor the next (invariant 6). The next durable checkpoint ends it.
+ * threads  storage thread */
+bool store_is_uncertain(const struct store *store);
 
 /* Checks one retained extent against its checksum, when the store is idle: call it now and then.
  * returns  false when a fault was found (store_damaged tells it): that checkpoint and those that
@@ -167,7 +184,8 @@ typedef int store_extent_fn(void *context, const struct store_checkpoint *checkp
  * it, itself last; within one of them in any order. Many reads are in flight at once.
  * lane     only extents of this lane, UINT32_MAX: all
  * kind     only extents of this kind, 0: both
- * returns  0, -EIO or -EBADMSG (damaged) with the reason, -ENOENT, or what visit returned
+ * returns  0, -EIO or -EBADMSG (damaged) with the reason, -ENOENT, or what visit returned. Damaged
+ *          ones, and those that build on them, are no longer listed (but when read only)
  * threads  as the store's owner; waits for the disk */
 int store_read(struct store *store, uint64_t id, uint32_t lane, uint32_t kind,
                store_extent_fn *visit, void *context, struct error *error);

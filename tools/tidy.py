@@ -22,7 +22,7 @@ MAY_INCLUDE = {
     "control": {"control", "dataplane", "nic", "state", "tools"},
 }
 LIBRARIES = {
-    "liburing.h": "state", "librdkafka": "control", "lz4": "dataplane", "zstd.h": "dataplane",
+    "liburing.h": "state", "xxhash.h": "state", "librdkafka": "control", "lz4": "dataplane", "zstd.h": "dataplane",
     "snappy": "dataplane", "zlib.h": "dataplane", "isa-l": "dataplane", "crc.h": "dataplane", "pcre2.h": "dataplane",
     "yaml.h": "control", "microhttpd.h": "control",
 }
