@@ -39,7 +39,7 @@ bool extent_check(const uint8_t *extent, size_t bytes)
     if (head.magic != EXTENT_MAGIC || head.version != EXTENT_VERSION || head.checkpoint == 0) {
         return false;
     }
-    if (head.kind == EXTENT_FACTS) {
+    if (head.kind == EXTENT_FACTS || head.kind == EXTENT_STATES) {
         if (head.item_count != 0 || head.image_count != 0 || head.facts_bytes > EXTENT_FACTS_MAX) {
             return false;
         }

@@ -13,41 +13,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define HEAP_UNIT          16U
-#define BLOB_HEAD_BYTES    8U
-#define BLOB_BLOCK_BYTES   (HEAP_BLOCK_BYTES_MAX - BLOB_HEAD_BYTES)
-#define BLOB_INDEX_PIECES  506U
-#define BLOB_INDEX_CONTENT (BLOB_INDEX_PIECES * ARENA_PAGE_BYTES)
+#include "state/heap_inner.h"
 
 static const uint16_t class_bytes[HEAP_CLASS_COUNT] = {
     16,  32,  48,  64,  80,  96,  112, 128, 144,  160,  192,  224, 256,
     288, 336, 400, 448, 496, 576, 672, 816, 1008, 1360, 2032, 4080};
-
-/* The first bytes of a heap page; places are counted in units from the page's start, 0 is none. */
-struct heap_page {
-    uint16_t class_index;
-    uint16_t used;
-    uint16_t free;
-    uint16_t fresh;
-    uint64_t reserved;
-};
-static_assert(sizeof(struct heap_page) == HEAP_UNIT, "blocks start at unit 1");
-static_assert(sizeof(struct heap_page) + HEAP_BLOCK_BYTES_MAX == ARENA_PAGE_BYTES, "one block");
-
-struct blob_index {
-    uint32_t bytes; /* of the whole blob, in the first index block only */
-    uint32_t piece_count;
-    uint64_t next;
-    uint64_t queued;
-    uint64_t pieces[];
-};
-static_assert(sizeof(struct blob_index) + BLOB_INDEX_PIECES * 8U <= HEAP_BLOCK_BYTES_MAX,
-              "a block");
-
-struct heap_root {
-    uint64_t queue; /* long blobs released, their pages still to be freed */
-};
-static_assert(sizeof(struct heap_root) <= ARENA_ROOT_BYTES, "fits a root");
 
 int heap_create(struct arena *arena, struct heap **out, struct error *error)
 {
@@ -70,6 +40,7 @@ int heap_create(struct arena *arena, struct heap **out, struct error *error)
     if (result != 0) {
         goto fail;
     }
+    arena_object_attach(arena, heap->object, &heap_shape_ops, heap);
     *out = heap;
     return 0;
 fail:
@@ -103,7 +74,7 @@ static uint32_t *partial_of(struct heap *heap, uint32_t shard, uint32_t class_in
     return &heap->partial[shard * HEAP_CLASS_COUNT + class_index];
 }
 
-static void partial_link(struct heap *heap, uint32_t page, uint32_t class_index)
+void heap_partial_link(struct heap *heap, uint32_t page, uint32_t class_index)
 {
     ASSERT_SLOW(heap->arena != NULL);
     struct arena_page_link *links = heap->arena->links;
@@ -135,12 +106,17 @@ static void partial_unlink(struct heap *heap, uint32_t page, uint32_t class_inde
     links[page] = (struct arena_page_link){0};
 }
 
-/* Whether a page can give one more block. */
-static bool has_room(const struct heap_page *head)
+bool heap_page_has_room(const struct heap_page *head)
 {
     ASSERT_SLOW(head->class_index < HEAP_CLASS_COUNT && head->fresh != 0);
     const uint32_t end = head->fresh * HEAP_UNIT + class_bytes[head->class_index];
     return head->free != 0 || end <= ARENA_PAGE_BYTES;
+}
+
+uint32_t heap_class_at(uint32_t class_index)
+{
+    ASSERT(class_index < HEAP_CLASS_COUNT);
+    return class_bytes[class_index];
 }
 
 static uint32_t page_with_room(struct heap *heap, uint32_t shard, uint32_t class_index)
@@ -155,7 +131,7 @@ static uint32_t page_with_room(struct heap *heap, uint32_t shard, uint32_t class
     if (page != 0) {
         struct heap_page *head = (void *)arena_write(heap->arena, page);
         *head = (struct heap_page){.class_index = (uint16_t)class_index, .fresh = 1};
-        partial_link(heap, page, class_index);
+        heap_partial_link(heap, page, class_index);
     }
     return page;
 }
@@ -171,7 +147,7 @@ uint64_t heap_acquire(struct heap *heap, uint32_t shard, uint32_t bytes)
     }
     uint8_t *base = arena_write(heap->arena, page);
     struct heap_page *head = (void *)base;
-    ASSERT(head->class_index == class_index && has_room(head));
+    ASSERT(head->class_index == class_index && heap_page_has_room(head));
     uint32_t place = head->free;
     if (place != 0) {
         memcpy(&head->free, base + place * HEAP_UNIT, sizeof(head->free));
@@ -180,7 +156,7 @@ uint64_t heap_acquire(struct heap *heap, uint32_t shard, uint32_t bytes)
         head->fresh = (uint16_t)(place + class_bytes[class_index] / HEAP_UNIT);
     }
     head->used++;
-    if (!has_room(head)) {
+    if (!heap_page_has_room(head)) {
         partial_unlink(heap, page, class_index);
     }
     ASSERT(place != 0 && place < head->fresh);
@@ -198,8 +174,8 @@ void heap_release(struct heap *heap, uint64_t ref)
     uint8_t *base = arena_write(heap->arena, page);
     struct heap_page *head = (void *)base;
     ASSERT(head->used != 0);
-    if (!has_room(head)) {
-        partial_link(heap, page, head->class_index);
+    if (!heap_page_has_room(head)) {
+        heap_partial_link(heap, page, head->class_index);
     }
     memcpy(base + offset, &head->free, sizeof(head->free));
     head->free = (uint16_t)(offset / HEAP_UNIT);
@@ -223,11 +199,6 @@ static const struct blob_index *index_read(const struct heap *heap, uint64_t ref
 {
     ASSERT_SLOW(heap->arena->meta[heap_page(ref)].kind == ARENA_PAGE_HEAP);
     return heap_read(heap, ref);
-}
-
-static bool is_long(uint32_t bytes)
-{
-    return bytes > BLOB_BLOCK_BYTES;
 }
 
 uint32_t heap_blob_bytes(const struct heap *heap, uint64_t ref)
@@ -258,7 +229,7 @@ static uint64_t short_store(struct heap *heap, uint32_t shard, const struct sour
                             uint32_t bytes)
 {
     ASSERT_SLOW(shard < heap->arena->shard_count);
-    ASSERT(!is_long(bytes));
+    ASSERT(!blob_is_long(bytes));
     const uint64_t ref = heap_acquire(heap, shard, BLOB_HEAD_BYTES + bytes);
     if (ref != 0) {
         uint8_t *block = heap_write(heap, ref);
@@ -348,7 +319,7 @@ static uint64_t index_store(struct heap *heap, uint32_t shard, const struct sour
 /* How many index blocks a long blob of this length has. */
 static uint32_t blob_index_count(uint32_t bytes)
 {
-    ASSERT(is_long(bytes) && bytes <= HEAP_BLOB_BYTES_MAX);
+    ASSERT(blob_is_long(bytes) && bytes <= HEAP_BLOB_BYTES_MAX);
     return (uint32_t)((bytes + BLOB_INDEX_CONTENT - 1) / BLOB_INDEX_CONTENT);
 }
 
@@ -375,7 +346,7 @@ static uint64_t long_store(struct heap *heap, uint32_t shard, const struct sourc
     if (arena_root_write(heap->arena, heap->object, shard) == NULL) {
         return 0;
     }
-    ASSERT(is_long(bytes) && bytes <= HEAP_BLOB_BYTES_MAX);
+    ASSERT(blob_is_long(bytes) && bytes <= HEAP_BLOB_BYTES_MAX);
     uint64_t first = 0;
     uint64_t last = 0;
     uint32_t stored = 0;
@@ -412,8 +383,8 @@ uint64_t heap_blob_store(struct heap *heap, uint32_t shard, struct span content)
     ASSERT(content.bytes == 0 || content.data != NULL);
     const struct source source = {.data = content.data};
     const uint32_t bytes = (uint32_t)content.bytes;
-    return is_long(bytes) ? long_store(heap, shard, &source, bytes)
-                          : short_store(heap, shard, &source, bytes);
+    return blob_is_long(bytes) ? long_store(heap, shard, &source, bytes)
+                               : short_store(heap, shard, &source, bytes);
 }
 
 uint64_t heap_blob_copy(struct heap *heap, uint32_t shard, uint64_t ref)
@@ -422,15 +393,15 @@ uint64_t heap_blob_copy(struct heap *heap, uint32_t shard, uint64_t ref)
     ASSERT(ref != 0);
     const struct source source = {.blob = ref};
     const uint32_t bytes = heap_blob_bytes(heap, ref);
-    return is_long(bytes) ? long_store(heap, shard, &source, bytes)
-                          : short_store(heap, shard, &source, bytes);
+    return blob_is_long(bytes) ? long_store(heap, shard, &source, bytes)
+                               : short_store(heap, shard, &source, bytes);
 }
 
 void heap_blob_release(struct heap *heap, uint64_t ref)
 {
     ASSERT_SLOW(heap->arena != NULL);
     ASSERT(ref != 0);
-    if (is_long(heap_blob_bytes(heap, ref))) {
+    if (blob_is_long(heap_blob_bytes(heap, ref))) {
         long_queue(heap, ref);
     } else {
         heap_release(heap, ref);
@@ -442,7 +413,7 @@ struct span heap_blob_piece(const struct heap *heap, uint64_t ref, uint32_t offs
     ASSERT_SLOW(heap->arena != NULL);
     const uint32_t bytes = heap_blob_bytes(heap, ref);
     ASSERT(offset <= bytes);
-    if (!is_long(bytes) || offset == bytes) {
+    if (!blob_is_long(bytes) || offset == bytes) {
         const uint8_t *block = heap_read(heap, ref);
         return (struct span){block + BLOB_HEAD_BYTES + offset, bytes - offset};
     }
@@ -558,7 +529,7 @@ void heap_check(const struct heap *heap)
         if (arena->meta[page].kind == ARENA_PAGE_HEAP) {
             page_check(heap, page);
             const struct heap_page *head = (const void *)arena_read(arena, page);
-            with_room += has_room(head);
+            with_room += heap_page_has_room(head);
             blocks += head->used;
         }
     }
@@ -567,7 +538,7 @@ void heap_check(const struct heap *heap)
         for (uint32_t page = heap->partial[list]; page != 0; page = arena->links[page].next) {
             const struct heap_page *head = (const void *)arena_read(arena, page);
             ASSERT(arena->meta[page].shard == list / HEAP_CLASS_COUNT);
-            ASSERT(head->class_index == list % HEAP_CLASS_COUNT && has_room(head));
+            ASSERT(head->class_index == list % HEAP_CLASS_COUNT && heap_page_has_room(head));
             with_room--;
         }
     }

@@ -15,27 +15,7 @@
  *  L5  no chunk is longer than CHUNK_BYTES_MAX, so one write touches one page */
 #include "state/list.h"
 
-#define CHUNK_BYTES_MAX 1008U
-#define PLACE_BYTES     2U
-#define FLAG_BLOB       1U
-#define MARK_INDEX_BITS 16U
-
-struct chunk {
-    uint64_t next;
-    uint64_t prev;
-    uint16_t bytes; /* of the block */
-    uint16_t used;  /* from the front: head and items, holes too */
-    uint16_t first;
-    uint16_t end;
-};
-static_assert(sizeof(struct chunk) == 24, "part of the checkpoint format");
-
-struct item {
-    int64_t order;
-    uint32_t bytes;
-    uint32_t flags;
-};
-static_assert(sizeof(struct item) == 16, "content stays aligned to 8");
+#include "state/list_inner.h"
 
 static const struct chunk *chunk_read(const struct heap *heap, uint64_t ref)
 {
@@ -71,29 +51,10 @@ static const struct item *item_at(const struct chunk *chunk, uint32_t index)
     return (const struct item *)(const void *)((const uint8_t *)chunk + place_get(chunk, index));
 }
 
-/* Bytes that an item takes in its chunk. */
-static uint32_t item_room(uint32_t bytes, uint32_t flags)
-{
-    const uint32_t content = flags & FLAG_BLOB ? (uint32_t)sizeof(uint64_t) : bytes;
-    return (uint32_t)sizeof(struct item) + ((content + 7U) & ~7U);
-}
-
 static bool has_room(const struct chunk *chunk, uint32_t room)
 {
     ASSERT_SLOW(chunk->used <= chunk->bytes);
     return chunk->used + room + (chunk->end + 1U) * PLACE_BYTES <= chunk->bytes;
-}
-
-static uint64_t mark_pack(uint64_t chunk, uint32_t index)
-{
-    ASSERT_SLOW(index < 1U << MARK_INDEX_BITS);
-    return chunk << MARK_INDEX_BITS | index;
-}
-
-static struct list_cursor mark_cursor(uint64_t place)
-{
-    return (struct list_cursor){.chunk = place >> MARK_INDEX_BITS,
-                                .index = place & ((1U << MARK_INDEX_BITS) - 1U)};
 }
 
 static int64_t order_at(const struct heap *heap, const struct list_cursor *cursor)
@@ -232,7 +193,7 @@ static void chunk_copy(const struct chunk *from, uint32_t first, uint32_t end, s
 {
     for (uint32_t index = first; index < end; index++) {
         const struct item *item = item_at(from, index);
-        const uint32_t room = item_room(item->bytes, item->flags);
+        const uint32_t room = list_item_room(item->bytes, item->flags);
         ASSERT(has_room(into, room));
         memcpy((uint8_t *)into + into->used, item, room);
         place_set(into, into->end++, into->used);
@@ -312,7 +273,7 @@ static uint32_t chunk_live_bytes(const struct chunk *chunk)
     uint32_t bytes = sizeof(struct chunk);
     for (uint32_t index = chunk->first; index < chunk->end; index++) {
         const struct item *item = item_at(chunk, index);
-        bytes += item_room(item->bytes, item->flags) + PLACE_BYTES;
+        bytes += list_item_room(item->bytes, item->flags) + PLACE_BYTES;
     }
     return bytes;
 }
@@ -425,7 +386,7 @@ static void item_put(struct chunk *chunk, uint32_t index, const struct item *ite
                      const void *content)
 {
     ASSERT_SLOW(chunk->used <= chunk->bytes);
-    const uint32_t room = item_room(item->bytes, item->flags);
+    const uint32_t room = list_item_room(item->bytes, item->flags);
     ASSERT(has_room(chunk, room));
     ASSERT(index >= chunk->first && index <= chunk->end);
     uint8_t *into = (uint8_t *)chunk + chunk->used;
@@ -509,7 +470,7 @@ bool list_insert(struct heap *heap, struct list_head *head, int64_t order, struc
         bytes = &blob;
     }
     struct list_cursor at;
-    if (!place_make(heap, head, order, item_room(item.bytes, item.flags), &at)) {
+    if (!place_make(heap, head, order, list_item_room(item.bytes, item.flags), &at)) {
         if (blob != 0) {
             heap_blob_release(heap, blob);
         }
@@ -764,7 +725,7 @@ static int64_t chunk_check(const struct chunk *chunk, int64_t order)
         const struct item *item = item_at(chunk, index);
         ASSERT(item->order >= order);
         order = item->order;
-        ASSERT(place_get(chunk, index) + item_room(item->bytes, item->flags) <= chunk->used);
+        ASSERT(place_get(chunk, index) + list_item_room(item->bytes, item->flags) <= chunk->used);
     }
     return order;
 }

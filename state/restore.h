@@ -19,7 +19,8 @@ struct restore_config {
     /* The lane that owns a shard of a state now. */
     uint32_t (*owner)(void *context, const char *state_name, uint32_t shard);
     void *owner_context;
-    /* Names of states in the checkpoint that the job no longer has and that may be dropped. */
+    /* Names of states in the checkpoint that are dropped; those that the job still has start empty.
+     */
     const char *const *drop_names;
     uint32_t drop_count;
     /* Memory for one old lane's scratch arena. */
@@ -41,7 +42,7 @@ struct restore_report {
 
 /* Restores all arenas. A state of the checkpoint that the job does not have, or has with another
  * kind or size, is refused by name unless it is in drop_names.
- * now      a clock, for the report; may be NULL
+ * now      a clock, for the report, called with owner_context; may be NULL
  * returns  0, -EBADMSG (damaged: try an older one), -ENOTSUP (a state does not fit; error->place is
  *          its name), -ENOSPC (arenas too small), or -errno
  * threads  control */

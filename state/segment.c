@@ -207,6 +207,52 @@ void segment_move(const struct segment_layout *layout, uint8_t *from, uint8_t *c
     }
 }
 
+/* Whether a slot's key can be read at all. */
+static bool is_key_sound(const struct segment_layout *layout, const uint8_t *page, uint32_t slot)
+{
+    const uint8_t bytes = page[segment_key_offset(layout, slot)];
+    ASSERT_SLOW(slot < layout->slot_count);
+    return bytes == SEGMENT_KEY_IS_REF ? layout->key_inline_bytes >= SEGMENT_KEY_REF_BYTES
+                                       : bytes <= layout->key_inline_bytes;
+}
+
+bool segment_is_sound(const struct segment_layout *layout, const uint8_t *page,
+                      uint32_t shard_count, uint32_t shard)
+{
+    const struct segment_head *head = (const void *)page;
+    ASSERT(shard < shard_count && layout->group_count <= GROUP_COUNT_MAX);
+    ASSERT(head->depth <= SEGMENT_INDEX_BITS);
+    uint32_t count = 0;
+    uint32_t passed[GROUP_COUNT_MAX + 1U] = {0};
+    for (uint32_t slot = 0; slot < layout->slot_count; slot++) {
+        const uint8_t tag = segment_tag(layout, page, slot);
+        if (tag == 0) {
+            continue;
+        }
+        if (!is_key_sound(layout, page, slot)) {
+            return false;
+        }
+        count++;
+        const struct segment_spot spot =
+            segment_spot_of(segment_hash(layout, page, slot), shard_count);
+        if (spot.tag != tag || spot.shard != shard ||
+            (spot.index & ((1U << head->depth) - 1U)) != head->pattern) {
+            return false;
+        }
+        const uint32_t stop = slot / layout->group_slots;
+        for (uint32_t group = segment_group(layout, &spot); group != stop;
+             group = group_next(layout, group)) {
+            passed[group]++;
+        }
+    }
+    bool is_sound = count == head->count;
+    for (uint32_t group = 0; group < layout->group_count; group++) {
+        const uint8_t stored = page[group_offset(group) + GROUP_PASSED];
+        is_sound = is_sound && (stored == PASSED_STUCK || stored == passed[group]);
+    }
+    return is_sound;
+}
+
 void segment_check(const struct segment_layout *layout, const uint8_t *page, uint32_t shard_count)
 {
     const struct segment_head *head = (const void *)page;

@@ -116,6 +116,13 @@ uint64_t segment_hash(const struct segment_layout *layout, const uint8_t *page, 
 void segment_move(const struct segment_layout *layout, uint8_t *from, uint8_t *const *into,
                   uint32_t shard_count, uint32_t mask);
 
+/* Walks a page that came from a disk.
+ * shard    whose it is
+ * returns  whether every entry is where and as it should be; references are not followed
+ * threads  control */
+bool segment_is_sound(const struct segment_layout *layout, const uint8_t *page,
+                      uint32_t shard_count, uint32_t shard);
+
 /* Walks a page and stops the process at a contradiction.
  * threads  owning lane only */
 void segment_check(const struct segment_layout *layout, const uint8_t *page, uint32_t shard_count);

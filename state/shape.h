@@ -56,9 +56,9 @@ struct shape_ops {
     /* Checks what is in the arena and sets everything that is kept outside pages by it. With
      * audit NULL the arena is known to be empty. Returns 0 or -EBADMSG. */
     int (*rebuild)(void *shape, struct audit *audit, struct error *error);
-    /* Copies one shard of from, which has been checked, into its like in another arena. Returns 0,
-     * -ENOSPC or -EBADMSG (something is there already). */
-    int (*copy)(void *into, const void *from, struct shape_copy *copy);
+    /* Copies one shard of from, which has been checked and is not used again, into its like in
+     * another arena. Returns 0, -ENOSPC or -EBADMSG (something is there already). */
+    int (*copy)(void *into, void *from, struct shape_copy *copy);
 };
 
 /* Bytes of an arena's list.

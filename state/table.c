@@ -79,6 +79,7 @@ int table_create(struct heap *heap, const struct table_config *config, struct ta
     if (result != 0) {
         goto fail;
     }
+    arena_object_attach(arena, table->object, &table_shape_ops, table);
     table->heap = heap;
     table->arena = arena;
     table->roots = roots;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What table.c, table_scan.c and table_bulk.c share; nobody else includes it. The invariants T1 to
+/* What the files of the table share; nobody else includes it. The invariants T1 to
  * T6 are at the head of table.c. */
 #pragma once
 
 #include "state/directory.h"
 #include "state/segment.h"
+#include "state/shape.h"
 #include "state/table.h"
 
 struct table {
@@ -27,6 +28,19 @@ struct table_at {
     uint32_t page;
     uint32_t slot;
 };
+
+extern const struct shape_ops table_shape_ops;
+
+/* A position of a scan: (part, index with its bits reversed), see table_scan.c. */
+#define TABLE_POSITIONS_PER_PART (1U << SEGMENT_INDEX_BITS)
+
+/* The spot that a position begins at.
+ * threads  any */
+struct segment_spot table_spot_at(uint32_t shard, uint32_t position);
+
+/* The position that a segment begins at.
+ * threads  any */
+uint32_t table_position_of(uint32_t part, uint32_t pattern);
 
 /* Frees an entry's slot and what it holds outside; does not merge.
  * threads  owning lane only */

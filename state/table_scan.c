@@ -5,7 +5,7 @@
  * position in a segment that has merged meanwhile was shown before and is passed over. */
 #include "state/table_inner.h"
 
-#define POSITIONS_PER_PART (1U << SEGMENT_INDEX_BITS)
+#define POSITIONS_PER_PART TABLE_POSITIONS_PER_PART
 
 /* The lowest SEGMENT_INDEX_BITS bits in reverse. */
 static uint32_t index_reverse(uint32_t index)
@@ -20,6 +20,19 @@ static uint32_t position_of(const struct segment_spot *spot)
 {
     ASSERT_SLOW(spot->part < SEGMENT_PARTS_MAX);
     return spot->part * POSITIONS_PER_PART + index_reverse(spot->index);
+}
+
+struct segment_spot table_spot_at(uint32_t shard, uint32_t position)
+{
+    ASSERT_SLOW(position < SEGMENT_PARTS_MAX * POSITIONS_PER_PART);
+    return (struct segment_spot){.shard = shard,
+                                 .part = position / POSITIONS_PER_PART,
+                                 .index = index_reverse(position % POSITIONS_PER_PART)};
+}
+
+uint32_t table_position_of(uint32_t part, uint32_t pattern)
+{
+    return position_of(&(struct segment_spot){.part = part, .index = pattern});
 }
 
 /* The key of a slot as an entry shows it. */
@@ -106,9 +119,7 @@ bool table_scan(struct table *table, struct table_cursor *cursor, table_visit_fn
         }
         root = table_root_of(table, cursor->shard);
     }
-    struct segment_spot spot = {.shard = cursor->shard,
-                                .part = cursor->position / POSITIONS_PER_PART,
-                                .index = index_reverse(cursor->position % POSITIONS_PER_PART)};
+    const struct segment_spot spot = table_spot_at(cursor->shard, cursor->position);
     const uint32_t page = directory_find(table->arena, root, &spot);
     const uint32_t behind = position_behind(table, root, cursor->shard, page);
     ASSERT(behind > cursor->position);
@@ -135,9 +146,7 @@ void *table_entry_write(struct table *table, const struct table_entry *entry)
 static uint32_t segment_walk(const struct table *table, const struct directory_root *root,
                              uint32_t shard, uint32_t position, uint64_t *entries)
 {
-    struct segment_spot spot = {.shard = shard,
-                                .part = position / POSITIONS_PER_PART,
-                                .index = index_reverse(position % POSITIONS_PER_PART)};
+    struct segment_spot spot = table_spot_at(shard, position);
     const uint32_t page = directory_find(table->arena, root, &spot);
     ASSERT(page != 0);
     const struct segment_head *head = table_head_of(table, page);

@@ -12,40 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "state/ordered.h"
-
-#define STAMP_BYTES 16U
-#define SHARD_NONE  UINT32_MAX
-/* Payloads up to this are put behind the stamp on the stack; longer ones are stored as a blob. */
-#define PAYLOAD_BYTES_INLINE 240U
-
-/* What a key carries behind its stamp. */
-enum payload_kind {
-    PAYLOAD_INLINE = 1,
-    PAYLOAD_BLOB
-};
-
-struct timers_root {
-    struct ordered_head map;
-    uint64_t sequence; /* the last one given in this shard */
-};
-static_assert(sizeof(struct timers_root) <= ARENA_ROOT_BYTES, "fits a root");
-
-struct stamp {
-    int64_t time_ms;
-    uint64_t sequence; /* 0: there is no timer */
-};
-
-struct timers {
-    struct heap *heap;
-    uint32_t object;
-    uint32_t shard_count;
-    uint32_t leaf_count; /* power of two >= shard_count */
-    uint64_t sequence;
-    uint64_t count;
-    uint32_t *winners;    /* [2 * leaf_count], node 1 is the top */
-    struct stamp *firsts; /* [shard_count] */
-};
+#include "state/timers_inner.h"
 
 int timers_create(struct heap *heap, const char *name, struct timers **out, struct error *error)
 {
@@ -75,6 +42,7 @@ int timers_create(struct heap *heap, const char *name, struct timers **out, stru
     if (result != 0) {
         goto fail;
     }
+    arena_object_attach(heap->arena, timers->object, &timers_shape_ops, timers);
     *out = timers;
     return 0;
 fail:
@@ -106,12 +74,6 @@ static void stamp_store(uint8_t *into, int64_t time_ms, uint64_t sequence)
     store_be64(into + 8, sequence);
 }
 
-static struct stamp stamp_load(const uint8_t *from)
-{
-    return (struct stamp){.time_ms = (int64_t)(load_be64(from) ^ (UINT64_C(1) << 63)),
-                          .sequence = load_be64(from + 8)};
-}
-
 static bool is_before(const struct stamp *left, const struct stamp *right)
 {
     return left->time_ms < right->time_ms ||
@@ -129,8 +91,7 @@ static uint32_t winner_of(const struct timers *timers, uint32_t left, uint32_t r
     return is_before(&timers->firsts[right], &timers->firsts[left]) ? right : left;
 }
 
-/* Takes over a shard's first timer and plays its matches again. */
-static void first_update(struct timers *timers, uint32_t shard, struct stamp first)
+void timers_first_update(struct timers *timers, uint32_t shard, struct stamp first)
 {
     ASSERT_SLOW(timers->heap != NULL);
     ASSERT(shard < timers->shard_count);
@@ -143,7 +104,7 @@ static void first_update(struct timers *timers, uint32_t shard, struct stamp fir
     }
 }
 
-static struct timers_root *root_write(struct timers *timers, uint32_t shard)
+struct timers_root *timers_root_write(struct timers *timers, uint32_t shard)
 {
     ASSERT_SLOW(shard < timers->shard_count);
     ASSERT_SLOW(timers->heap != NULL);
@@ -154,8 +115,7 @@ static struct timers_root *root_write(struct timers *timers, uint32_t shard)
     return root;
 }
 
-/* Reads a shard's first timer from its map (W1). */
-static struct stamp first_read(const struct timers *timers, const struct timers_root *root)
+struct stamp timers_first_read(const struct timers *timers, const struct timers_root *root)
 {
     ASSERT_SLOW(timers->heap != NULL);
     ASSERT_SLOW(timers->leaf_count >= timers->shard_count);
@@ -171,7 +131,7 @@ bool timers_set(struct timers *timers, uint32_t shard, int64_t time_ms, struct s
 {
     ASSERT(shard < timers->shard_count);
     ASSERT(payload.bytes <= TIMERS_PAYLOAD_BYTES_MAX);
-    struct timers_root *root = root_write(timers, shard);
+    struct timers_root *root = timers_root_write(timers, shard);
     if (root == NULL) {
         return false;
     }
@@ -207,7 +167,7 @@ bool timers_set(struct timers *timers, uint32_t shard, int64_t time_ms, struct s
     timers->count++;
     const struct stamp *first = &timers->firsts[shard];
     if (first->sequence == 0 || is_before(&stamp, first)) {
-        first_update(timers, shard, stamp);
+        timers_first_update(timers, shard, stamp);
     }
     if (out != NULL) {
         *out = (struct timer_handle){.time_ms = time_ms, .sequence = stamp.sequence};
@@ -234,7 +194,7 @@ static void timer_remove(struct timers *timers, uint32_t shard, struct timers_ro
     ASSERT(is_removed);
     timers->count--;
     if (stamp_load(key).sequence == timers->firsts[shard].sequence) {
-        first_update(timers, shard, first_read(timers, root));
+        timers_first_update(timers, shard, timers_first_read(timers, root));
     }
 }
 
@@ -257,7 +217,7 @@ bool timers_cancel(struct timers *timers, uint32_t shard, struct timer_handle ha
     if (memcmp(entry.key.data, stamp, sizeof(stamp)) != 0) {
         return false;
     }
-    timer_remove(timers, shard, root_write(timers, shard), &cursor);
+    timer_remove(timers, shard, timers_root_write(timers, shard), &cursor);
     return true;
 }
 
@@ -300,7 +260,7 @@ bool timers_pop(struct timers *timers, int64_t now_ms, struct span_mut scratch,
     if (shard == SHARD_NONE || timers->firsts[shard].time_ms > now_ms) {
         return false;
     }
-    struct timers_root *root = root_write(timers, shard);
+    struct timers_root *root = timers_root_write(timers, shard);
     struct ordered_cursor cursor;
     const bool is_there = ordered_first(timers->heap, &root->map, &cursor);
     ASSERT(is_there);
@@ -325,7 +285,7 @@ void timers_check(const struct timers *timers)
         }
         ordered_check(timers->heap, &root->map);
         count += root->map.count;
-        const struct stamp first = first_read(timers, root);
+        const struct stamp first = timers_first_read(timers, root);
         ASSERT(first.sequence == timers->firsts[shard].sequence); /* W1 */
         ASSERT(root->sequence <= timers->sequence);
         ASSERT(first.sequence == 0 || !is_before(&first, &timers->firsts[best])); /* W2 */
