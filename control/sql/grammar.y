@@ -97,7 +97,7 @@ void sql_grammar_error(const SQL_GRAMMAR_LTYPE *at, void *scanner, struct parse 
 %token <name> HAVING "HAVING" HINT "/*+" IN INNER INSERT "INSERT" INTERSECT INTERVAL INTO "INTO" IS
 %token <name> JOIN LATERAL LEADING LEFT
 %token <name> LIKE LIMIT LOCAL MATCH_RECOGNIZE MINUS_ MULTISET NATURAL NOT NOT_INFIX NULL_ OF OFFSET
-%token <name> ON OR ORDER "ORDER" OVER OVERLAY PARTITION "PARTITION" POSITION PRECISION PRIMARY
+%token <name> ON OR ORDER "ORDER" OUTER OVER OVERLAY PARTITION "PARTITION" POSITION PRECISION PRIMARY
 %token <name> QUALIFY RANGE RIGHT
 %token <name> ROLLUP ROW ROWS SELECT "SELECT" SET "SET" SIMILAR SUBSTRING SYMMETRIC TABLE "TABLE"
 %token <name> TABLESAMPLE THEN "THEN" TIME
@@ -504,12 +504,18 @@ from_opt: %empty { $$ = NULL; } | FROM table_ref { $$ = $2; };
 
 table_ref:
     table_factor
-    | table_factor ',' { REFUSE(@2, "a second table in FROM (a join) is not supported yet"); }
-    | table_factor join { REFUSE(@2, "JOIN is not supported yet"); }
+    | table_factor ',' table_factor
+    { REFUSE(@2, "a second table in FROM (a join) is not supported yet"); }
+    | table_factor join table_factor { REFUSE(@2, "JOIN is not supported yet"); }
     | table_factor MATCH_RECOGNIZE { REFUSE(@2, "MATCH_RECOGNIZE is not supported yet"); }
     ;
 
-join: JOIN | INNER | LEFT | RIGHT | FULL | CROSS | NATURAL;
+/* What stands behind is read first, so that UNNEST and FOR SYSTEM_TIME are refused by their names. */
+join: JOIN | join_kind JOIN | NATURAL JOIN | NATURAL join_kind JOIN;
+
+join_kind: INNER | CROSS | join_side | join_side OUTER;
+
+join_side: LEFT | RIGHT | FULL;
 
 table_factor:
     name_path alias { $$ = grammar_from(parse, AST_FROM_TABLE, PLACE(@1), $2); $$->path = $1; }
