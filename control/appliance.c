@@ -13,6 +13,24 @@
 
 #include "control/appliance_internal.h"
 
+const char run_help[] =
+    "usage: penstock run APPLIANCE.yaml JOB.sql\n"
+    "  APPLIANCE.yaml   this box: cores, memory, NIC, Kafka; keys in configs/REFERENCE.md\n"
+    "  JOB.sql          a Flink SQL script; SQL.md says what runs\n"
+    "Ends when bounded input does. SIGTERM and SIGINT: stop reading, answer what was read, "
+    "commit,\n"
+    "end; a second one ends at once. SIGUSR1: the ledger now.\n"
+    "exit codes: 0 done, 1 Kafka, network or a lane failed, 2 arguments, a file or a device,\n"
+    "3 the script is refused, 4 the job failed on its data, 130 ended by a second signal\n";
+
+const char check_help[] =
+    "usage: penstock check APPLIANCE.yaml JOB.sql\n"
+    "       penstock check --config-reference\n"
+    "Validates both files and prints plan, lanes, cores and memory; starts nothing, needs no "
+    "root.\n"
+    "--config-reference prints every key of the appliance file (configs/REFERENCE.md).\n"
+    "exit codes: 0 fine, 2 arguments, a file or a key, 3 the script is refused\n";
+
 int appliance_fail(struct appliance *appliance, int code)
 {
     appliance->exit_code = code;
@@ -206,7 +224,11 @@ static int open_metadata(struct appliance *appliance)
 
 static void close_metadata(struct appliance *appliance)
 {
-    metadata_close(appliance->metadata);
+    /* Closing waits for commits that a broker which hangs does not answer: a run that did not end in
+     * order leaves the client to the end of the process. */
+    if (appliance->exit_code == EXIT_DONE) {
+        metadata_close(appliance->metadata);
+    }
 }
 
 static int make_memory(struct appliance *appliance)
@@ -355,7 +377,7 @@ static int run_box(struct appliance *appliance, const sigset_t *signals)
 int run_command(int argc, char **argv)
 {
     if (argc != 3) {
-        (void)fprintf(stderr, "usage: penstock run APPLIANCE.yaml JOB.sql\n");
+        (void)fputs(run_help, stderr);
         return EXIT_USAGE;
     }
     struct appliance *appliance = calloc(1, sizeof(*appliance));
@@ -410,8 +432,7 @@ int check_command(int argc, char **argv)
         return EXIT_DONE;
     }
     if (argc != 3) {
-        (void)fprintf(stderr, "usage: penstock check APPLIANCE.yaml JOB.sql\n"
-                              "       penstock check --config-reference\n");
+        (void)fputs(check_help, stderr);
         return EXIT_USAGE;
     }
     static const struct step checked[] = {

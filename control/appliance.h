@@ -12,6 +12,10 @@ enum exit_code {
     EXIT_KILLED = 130,   /* a second signal: stopped without draining */
 };
 
+/* What `penstock run --help` and `penstock check --help` print. */
+extern const char run_help[];
+extern const char check_help[];
+
 /* Runs a job until it ends (bounded input), fails, or is told to stop. SIGINT and SIGTERM drain and
  * stop, a second one quits at once; SIGUSR1 prints the ledger.
  * argv     run APPLIANCE.yaml JOB.sql

@@ -7,6 +7,7 @@
 #include "control/appliance.h"
 #include "control/ctl.h"
 #include "control/replay.h"
+#include "control/replay_options.h"
 #include "tools/lat.h"
 #include "tools/load.h"
 
@@ -14,12 +15,15 @@ struct command {
     const char *name;
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
     const char *doc;
+    const char *help; /* printed for --help; NULL: the command looks for that itself */
 };
 
 static const struct command commands[] = {
-    {"check", check_command, "APPLIANCE.yaml JOB.sql   validate, print plan, cores and memory"},
-    {"run", run_command, "APPLIANCE.yaml JOB.sql   run the job on this box"},
-    {"replay", replay_command, "JOB.sql --in DIR --out DIR   run it over recorded files"},
+    {"check", check_command, "APPLIANCE.yaml JOB.sql   validate, print plan, cores and memory",
+     check_help},
+    {"run", run_command, "APPLIANCE.yaml JOB.sql   run the job on this box", run_help},
+    {"replay", replay_command, "JOB.sql --in DIR --out DIR   run it over recorded files",
+     replay_help},
     {"ctl", ctl_command, "SOCKET|APPLIANCE.yaml REQUEST   ask a running box, or stop it"},
     {"load", load_command, "payments | nexmark …   make records at a set rate"},
     {"lat", lat_command, "--bootstrap … --in … --out …   measure latency from the outside"},
@@ -43,6 +47,11 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < COUNT_OF(commands); i++) {
         if (strcmp(argv[1], commands[i].name) == 0) {
+            const char *help = commands[i].help;
+            if (help != NULL && argc == 3 && strcmp(argv[2], "--help") == 0) {
+                (void)fputs(help, stdout);
+                return EXIT_DONE;
+            }
             return commands[i].run(argc - 1, argv + 1);
         }
     }

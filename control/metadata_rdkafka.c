@@ -149,6 +149,22 @@ int metadata_committed(struct metadata *metadata, struct metadata_offset *offset
     return 0;
 }
 
+/* librdkafka's own waiting commit has no limit. */
+static rd_kafka_resp_err_t commit_and_wait(struct metadata *metadata,
+                                           rd_kafka_topic_partition_list_t *list)
+{
+    ASSERT(list->cnt > 0);
+    rd_kafka_queue_t *answers = rd_kafka_queue_new(metadata->client);
+    rd_kafka_resp_err_t code = rd_kafka_commit_queue(metadata->client, list, answers, NULL, NULL);
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        rd_kafka_event_t *answer = rd_kafka_queue_poll(answers, METADATA_TIMEOUT_MS);
+        code = answer == NULL ? RD_KAFKA_RESP_ERR__TIMED_OUT : rd_kafka_event_error(answer);
+        rd_kafka_event_destroy(answer);
+    }
+    rd_kafka_queue_destroy(answers);
+    return code;
+}
+
 int metadata_commit(struct metadata *metadata, const struct metadata_offset *offsets,
                     uint32_t count, bool wait, struct error *error)
 {
@@ -156,7 +172,7 @@ int metadata_commit(struct metadata *metadata, const struct metadata_offset *off
     rd_kafka_topic_partition_list_t *list = list_of(offsets, count, true);
     rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
     if (list->cnt > 0) {
-        code = rd_kafka_commit(metadata->client, list, wait ? 0 : 1);
+        code = wait ? commit_and_wait(metadata, list) : rd_kafka_commit(metadata->client, list, 1);
     }
     rd_kafka_topic_partition_list_destroy(list);
     /* Serves the callbacks of commits that were not waited for. */

@@ -7,7 +7,7 @@
 
 #include "dataplane/parcel.h"
 
-static const char usage[] =
+const char replay_help[] =
     "usage: penstock replay JOB.sql --in DIR --out DIR [options]\n"
     "  --in DIR          TOPIC.jsonl or TOPIC.records for each topic that the job reads\n"
     "  --out DIR         the same for each topic that it writes; the folder exists\n"
@@ -94,12 +94,12 @@ bool replay_options_read(int argc, char **argv, struct replay_options *out)
     for (int i = 1; i < argc; i += used) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (!read_option(argv[i], value, out, &used)) {
-            fputs(usage, stderr);
+            fputs(replay_help, stderr);
             return false;
         }
     }
     if (out->script == NULL || out->input == NULL || out->output == NULL) {
-        fputs(usage, stderr);
+        fputs(replay_help, stderr);
         return false;
     }
     return true;

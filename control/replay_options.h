@@ -17,6 +17,9 @@ struct replay_options {
     bool prints_nodes;
 };
 
+/* What `penstock replay --help` prints. */
+extern const char replay_help[];
+
 /* Reads the arguments; complaints go to stderr.
  * argv     argv[0] is "replay"
  * returns  false when they are wrong
