@@ -14,7 +14,8 @@ static int read_positions(struct box_source *source, struct metadata *metadata, 
     const struct plan_source *plan = &source->node->source;
     struct metadata_offset *offsets =
         calloc(METADATA_PARTITIONS_MAX, sizeof(*offsets)); /* of one topic at a time */
-    source->positions = calloc((size_t)METADATA_PARTITIONS_MAX, sizeof(*source->positions));
+    const size_t positions_max = (size_t)plan->topic_count * METADATA_PARTITIONS_MAX;
+    source->positions = calloc(positions_max, sizeof(*source->positions));
     int status = offsets == NULL || source->positions == NULL
                      ? error_set(error, -ENOMEM, "out of memory")
                      : 0;
@@ -39,7 +40,8 @@ static int read_positions(struct box_source *source, struct metadata *metadata, 
                 error->line = source->node->line;
                 error->column = source->node->column_in_line;
             }
-            if (offsets[p].offset >= 0 && source->position_count < METADATA_PARTITIONS_MAX) {
+            if (offsets[p].offset >= 0) {
+                ASSERT(source->position_count < positions_max);
                 source->positions[source->position_count++] = (struct source_kafka_position){
                     .topic = topic, .partition = p, .offset = offsets[p].offset};
             }

@@ -456,9 +456,12 @@ static int add_bootstrap(const char *text, size_t bytes, const char *key, struct
         (void)error_set(error, -EINVAL, "found '%.*s', want host:port", (int)bytes, text);
         return name_key(error, key);
     }
-    if (out->bootstrap_count < KAFKA_BOOTSTRAP_MAX) {
-        out->bootstrap[out->bootstrap_count++] = address;
+    if (out->bootstrap_count == KAFKA_BOOTSTRAP_MAX) {
+        (void)error_set(error, -E2BIG, "more than %d addresses; a few brokers tell of all others",
+                        KAFKA_BOOTSTRAP_MAX);
+        return name_key(error, key);
     }
+    out->bootstrap[out->bootstrap_count++] = address;
     return 0;
 }
 
