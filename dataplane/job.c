@@ -197,6 +197,42 @@ struct stage *job_stage(struct job *job, uint32_t lane, uint32_t node)
     return job->lanes[lane].by_node[node];
 }
 
+const struct plan_node *job_state_node(const struct job *job, const char *state_name)
+{
+    ASSERT(job->config.plan != NULL);
+    uint64_t identity = 0;
+    if (!state_identity(state_name, &identity)) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < job->config.plan->node_count; i++) {
+        if (job->config.plan->nodes[i]->identity == identity) {
+            return job->config.plan->nodes[i];
+        }
+    }
+    return NULL;
+}
+
+/* A node that is fed where its input lies has the shards of the node that rows were spread for. */
+uint32_t job_owner_lane(const struct job *job, const char *state_name, uint32_t shard)
+{
+    ASSERT(shard < EXCHANGE_SHARD_COUNT);
+    const struct plan_node *node = job_state_node(job, state_name);
+    if (node == NULL) {
+        return 0;
+    }
+    while (node->distribution == PLAN_FORWARD && node->input_count != 0) {
+        node = job->config.plan->nodes[node->inputs[0]];
+    }
+    const uint64_t lanes = job->placement.nodes[node->id];
+    uint32_t lane = placement_next(lanes, 0);
+    for (uint32_t skip = node->distribution == PLAN_HASH ? exchange_link(shard, lanes) : 0;
+         skip > 0; skip--) {
+        lane = placement_next(lanes, lane + 1);
+    }
+    ASSERT(lane < job->config.lane_count);
+    return lane;
+}
+
 struct ledger *job_lane_ledger(struct job *job, uint32_t lane)
 {
     ASSERT(lane < job->config.lane_count);

@@ -120,6 +120,17 @@ void job_lane_barrier(struct job *job, uint32_t lane, int64_t epoch);
 int job_restore(struct job *job, const struct span *facts, uint32_t lane_count,
                 struct error *error);
 
+/* Tells which node a named state belongs to.
+ * returns  NULL when the job has none
+ * threads  control */
+const struct plan_node *job_state_node(const struct job *job, const char *state_name);
+
+/* Tells which lane owns a shard of a named state: where the exchange sends the rows of its keys
+ * (restore_config.owner).
+ * state_name  of this job, else lane 0 is named
+ * threads     control */
+uint32_t job_owner_lane(const struct job *job, const char *state_name, uint32_t shard);
+
 /* Shows an instance: counters, watermark, body.
  * returns  borrowed, NULL when the node has none on the lane
  * threads  owning lane; control for counters, and for all once the lane is parked */

@@ -33,6 +33,14 @@ struct job {
  * threads  owning lane only */
 bool job_cut_poll(struct job *job, uint32_t lane);
 
+/* The link of a hash edge that a shard belongs to, counted over the lanes of its targets.
+ * threads  any */
+static inline uint32_t exchange_link(uint32_t shard, uint64_t targets)
+{
+    ASSERT(targets != 0);
+    return shard % (uint32_t)__builtin_popcountll(targets);
+}
+
 /* Makes pools, stages, channels, exchanges and outputs, and opens all bodies.
  * job      config is set
  * returns  0 or -errno; what was made is undone by wiring_destroy in both cases

@@ -291,7 +291,7 @@ struct plan_sink {
 struct plan_node {
     enum plan_operator operator;
     uint32_t id;
-    uint64_t identity;          /* names the node's state and facts in checkpoints; see plan.c */
+    uint64_t identity;          /* names its state and facts in checkpoints (identity.h) */
     char name[PLAN_NAME_BYTES]; /* for people: "Over[card, 60 s]" */
     uint32_t line;              /* where the script asks for it */
     uint32_t column_in_line;

@@ -186,11 +186,11 @@ static uint32_t edges_of(const struct job *job, uint32_t producer)
 }
 
 /* Gives a hash edge its table: shard s belongs to the link of lane s modulo their number. */
-static void fill_shards(struct exchange *edge)
+static void fill_shards(struct exchange *edge, uint64_t targets)
 {
     ASSERT(edge != NULL);
     for (uint32_t s = 0; s < EXCHANGE_SHARD_COUNT; s++) {
-        edge->link_of_shard[s] = (uint8_t)(s % edge->link_count);
+        edge->link_of_shard[s] = (uint8_t)exchange_link(s, targets);
     }
 }
 
@@ -211,7 +211,7 @@ static int create_edge(struct job *job, struct stage *stage, const struct plan_n
         .pool = stage->pool,
         .key_scratch = job->lanes[stage->lane].key_scratch,
     };
-    fill_shards(edge);
+    fill_shards(edge, targets);
     edge->links = calloc(edge->link_count, sizeof(*edge->links));
     return edge->links == NULL ? -ENOMEM : 0;
 }

@@ -23,6 +23,22 @@ static inline uint64_t hash_fold(uint64_t left, uint64_t right)
  * threads  any */
 uint64_t hash_bytes(struct span key);
 
+/* Hashes a key of which the first bytes do not decide the shard: the top 16 bits are those of the
+ * rest, the others of all of it.
+ * skip_bytes  0: as hash_bytes; else fewer than the key has
+ * threads     any */
+static inline uint64_t hash_behind(struct span key, uint32_t skip_bytes)
+{
+    const uint64_t whole = hash_bytes(key);
+    if (skip_bytes == 0) {
+        return whole;
+    }
+    ASSERT(key.bytes > skip_bytes);
+    const struct span rest = {.data = key.data + skip_bytes, .bytes = key.bytes - skip_bytes};
+    const uint64_t low = (UINT64_C(1) << HASH_SHARD_SHIFT) - 1;
+    return (hash_bytes(rest) & ~low) | (whole & low);
+}
+
 /* The shard of a hash: its top 16 bits scaled to shard_count.
  * shard_count  1..65536
  * threads  any */

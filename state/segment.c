@@ -176,7 +176,7 @@ uint64_t segment_hash(const struct segment_layout *layout, const uint8_t *page, 
     const uint8_t *key_slot = page + segment_key_offset(layout, slot);
     ASSERT_SLOW(segment_tag(layout, page, slot) != 0);
     if (key_slot[0] != SEGMENT_KEY_IS_REF) {
-        return hash_bytes((struct span){key_slot + 1, key_slot[0]});
+        return hash_behind((struct span){key_slot + 1, key_slot[0]}, layout->key_skip_bytes);
     }
     uint64_t hash;
     memcpy(&hash, key_slot + 1 + sizeof(uint64_t), sizeof(hash));

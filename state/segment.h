@@ -51,6 +51,7 @@ struct segment_layout {
     uint32_t value_bytes; /* multiple of 8 */
     uint32_t keys_offset;
     uint32_t values_offset;
+    uint32_t key_skip_bytes; /* see table_config */
 };
 
 /* How many parts a shard fans out to.

@@ -90,6 +90,7 @@ int table_create(struct heap *heap, const struct table_config *config, struct ta
     table->layout = segment_layout_of(key_inline_bytes(config, table->key_bytes_max),
                                       table->is_value_in_heap ? (uint32_t)sizeof(uint64_t)
                                                               : (config->value_bytes + 7U) & ~7U);
+    table->layout.key_skip_bytes = config->key_skip_bytes;
     table->head_count = config->head_count;
     if (config->head_count != 0) {
         memcpy(table->heads, config->heads, config->head_count * sizeof(*config->heads));
@@ -163,7 +164,7 @@ static inline struct table_at entry_find(const struct table *table, const struct
 const void *table_find(const struct table *table, uint64_t hash, struct span key)
 {
     ASSERT_SLOW(table->heap != NULL);
-    ASSERT_SLOW(hash == hash_bytes(key));
+    ASSERT_SLOW(hash == hash_behind(key, table->layout.key_skip_bytes));
     const struct segment_spot spot = segment_spot_of(hash, table->shard_count);
     const struct table_at at = entry_find(table, &spot, hash, key);
     if (at.slot == SEGMENT_SLOT_NONE) {
@@ -175,7 +176,7 @@ const void *table_find(const struct table *table, uint64_t hash, struct span key
 void *table_find_write(struct table *table, uint64_t hash, struct span key)
 {
     ASSERT_SLOW(table->heap != NULL);
-    ASSERT_SLOW(hash == hash_bytes(key));
+    ASSERT_SLOW(hash == hash_behind(key, table->layout.key_skip_bytes));
     const struct segment_spot spot = segment_spot_of(hash, table->shard_count);
     const struct table_at at = entry_find(table, &spot, hash, key);
     if (at.slot == SEGMENT_SLOT_NONE) {
@@ -409,7 +410,7 @@ static void *entry_create(struct table *table, const struct segment_spot *spot, 
 void *table_insert(struct table *table, uint64_t hash, struct span key, bool *created)
 {
     ASSERT(created != NULL);
-    ASSERT_SLOW(hash == hash_bytes(key));
+    ASSERT_SLOW(hash == hash_behind(key, table->layout.key_skip_bytes));
     const struct segment_spot spot = segment_spot_of(hash, table->shard_count);
     const struct table_at at = entry_find(table, &spot, hash, key);
     if (at.slot != SEGMENT_SLOT_NONE) {
@@ -501,7 +502,7 @@ bool table_remove(struct table *table, uint64_t hash, struct span key)
 {
     ASSERT_SLOW(table->heap != NULL);
     ASSERT_SLOW(table->head_count <= TABLE_HEAD_COUNT_MAX);
-    ASSERT_SLOW(hash == hash_bytes(key));
+    ASSERT_SLOW(hash == hash_behind(key, table->layout.key_skip_bytes));
     const struct segment_spot spot = segment_spot_of(hash, table->shard_count);
     const struct table_at at = entry_find(table, &spot, hash, key);
     if (at.slot == SEGMENT_SLOT_NONE) {

@@ -37,6 +37,9 @@ struct table_config {
     uint32_t value_bytes;      /* 0..TABLE_VALUE_BYTES_MAX, fixed for the table's life */
     uint32_t key_bytes_max;    /* 0 means TABLE_KEY_BYTES_MAX; longer keys are the caller's error */
     uint32_t key_bytes_inline; /* keys up to this live in the segment; 0 chooses, at most 64 */
+    /* First bytes of each key that do not decide its shard (a time in front of what rows are spread
+     * by); keys are longer than this, and their hashes those of hash_behind. */
+    uint32_t key_skip_bytes;
     const struct table_head *heads; /* copied */
     uint32_t head_count;
 };
@@ -97,7 +100,7 @@ void table_destroy(struct table *table);
 uint32_t table_shard(const struct table *table, uint64_t hash);
 
 /* Looks a key up to read.
- * hash     hash_bytes of the key
+ * hash     hash_bytes of the key, or hash_behind where the config skips bytes
  * key      at most key_bytes_max
  * returns  the value or NULL
  * threads  owning lane only */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "control/sql/fuse.h"
+#include "control/sql/identity.h"
 #include "control/sql/plan_internal.h"
 #include "control/sql/rel_expr.h"
 #include "control/sql/script.h"
@@ -96,21 +97,9 @@ static bool key_same(const struct key_columns *a, const struct key_columns *b)
            (a->count == 0 || memcmp(a->columns, b->columns, a->count * sizeof(uint32_t)) == 0);
 }
 
-/* Whether rows spread by one key lie right for another: equal keys of the latter have equal ones of
- * the former. */
-static bool key_covers(const struct key_columns *spread, const struct key_columns *key)
-{
-    bool covers = spread->count != 0;
-    for (uint32_t i = 0; i < spread->count && covers; i++) {
-        covers = false;
-        for (uint32_t k = 0; k < key->count; k++) {
-            covers = covers || key->columns[k] == spread->columns[i];
-        }
-    }
-    return covers;
-}
-
-/* Says how the rows must be spread; FORWARD where they are already. */
+/* Says how the rows must be spread; FORWARD where they are already by this very key. By a part of
+ * it they would lie right too, but then the shard of a key in state were not the one that the
+ * exchange reckons with, and state could not move between lanes. */
 static void distribute(struct planning *planning, struct plan_node *node,
                        const struct key_columns *key)
 {
@@ -118,9 +107,7 @@ static void distribute(struct planning *planning, struct plan_node *node,
     ASSERT(node != NULL);
     const uint32_t input = node->inputs[0];
     node->distribution_key = *key;
-    const bool lies_right =
-        planning->is_spread[input] &&
-        (key_same(&planning->spread[input], key) || key_covers(&planning->spread[input], key));
+    const bool lies_right = planning->is_spread[input] && key_same(&planning->spread[input], key);
     if (lies_right) {
         node->distribution = PLAN_FORWARD;
     } else {
@@ -629,6 +616,7 @@ int plan_build(struct session *session, struct plan *out)
     if (!session->settings.over_apart) {
         plan_fuse(&planning);
     }
+    plan_identify(&planning);
     out->nodes = (const struct plan_node *const *)planning.nodes;
     out->node_count = planning.node_count;
     out->time_zone = session->settings.time_zone;

@@ -3,6 +3,7 @@
 #include "dataplane/operator/operator.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,7 +126,7 @@ uint32_t keyer_fill_prefixed(struct keyer *keyer, const struct table *table,
         }
         const struct span key = {.data = keyer->bytes + used, .bytes = prefix_bytes + bytes};
         keyer->keys[filled] = key;
-        keyer->hashes[filled] = hash_bytes(key);
+        keyer->hashes[filled] = hash_behind(key, prefix_bytes);
         used += prefix_bytes + bytes;
     }
     if (table != NULL && filled > 1) {
@@ -240,6 +241,18 @@ const char *state_name(char into[static OPERATOR_NAME_BYTES], const char *kind,
                        const struct plan_node *node)
 {
     ASSERT_SLOW(node->input_count <= PLAN_INPUTS_MAX);
-    (void)snprintf(into, OPERATOR_NAME_BYTES, "%u.%s", node->id, kind);
+    (void)snprintf(into, OPERATOR_NAME_BYTES, "%s.%016" PRIx64, kind, node->identity);
     return into;
+}
+
+bool state_identity(const char *name, uint64_t *identity)
+{
+    ASSERT(name != NULL);
+    const char *dot = strrchr(name, '.');
+    char *end = NULL;
+    if (dot == NULL || strlen(dot + 1) != 16) {
+        return false;
+    }
+    *identity = strtoull(dot + 1, &end, 16);
+    return *end == 0;
 }

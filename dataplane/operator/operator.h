@@ -84,6 +84,11 @@ struct operator
  * threads  any */
 const struct operator_ops *operator_find(enum plan_operator operator);
 
+/* Reads the identity of the node that a state belongs to out of the state's name.
+ * returns  false when it is no such name
+ * threads  any */
+bool state_identity(const char *name, uint64_t *identity);
+
 /* The output of an operator instance: rows are written straight into the parcel being filled. It
  * passes parcels on when they are full and at the end of each call. */
 

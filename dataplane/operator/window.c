@@ -29,6 +29,7 @@
 #include "state/timers.h"
 
 #define WINDOW_KEY_BYTES (KEY_BYTES_MAX + 4096)
+#define PANE_END_BYTES   sizeof(int64_t) /* in front of the key's bytes in a pane's */
 
 /* In front of the accumulators. */
 struct pane {
@@ -108,6 +109,7 @@ static int state_create(struct window *self, struct error *error)
     struct table_config table = {
         .name = state_name(name, "window", self->node),
         .value_bytes = accumulators_bytes(self->set),
+        .key_skip_bytes = PANE_END_BYTES,
         .heads = heads,
         .head_count = accumulators_heads(self->set, heads),
     };
@@ -203,6 +205,12 @@ static int64_t key_end(struct span key)
     return end_ms;
 }
 
+/* All panes of a key lie in the key's shard, which the exchange knows by the key alone. */
+static uint64_t pane_hash(struct span pane)
+{
+    return hash_behind(pane, PANE_END_BYTES);
+}
+
 static struct pane *pane_of(const struct accumulator_state *state)
 {
     ASSERT_SLOW(state->value != NULL);
@@ -232,7 +240,7 @@ static void pane_drop(struct window *self, struct span key, int64_t end_ms)
     ASSERT_SLOW(self->plan != NULL);
     ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     const struct span pane = key_with_end(self, key, end_ms);
-    const uint64_t hash = hash_bytes(pane);
+    const uint64_t hash = pane_hash(pane);
     const struct accumulator_state state = {
         .heap = self->context->heap,
         .value = table_find_write(self->panes, hash, pane),
@@ -250,7 +258,7 @@ static bool timer_ensure(struct window *self, struct span key, int64_t end_ms)
     ASSERT_SLOW(self->plan != NULL);
     ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     const struct span pane = key_end(key) == end_ms ? key : key_with_end(self, key, end_ms);
-    const uint64_t hash = hash_bytes(pane);
+    const uint64_t hash = pane_hash(pane);
     const struct accumulator_state state = pane_take(self, self->panes, hash, pane);
     if (state.value == NULL) {
         return false;
@@ -416,7 +424,7 @@ static bool gathered_merge(struct window *self, const struct accumulator_state *
         self->context->counters[OPERATOR_LATE_ROWS] += (uint64_t)pane_of(from)->rows;
         return true;
     }
-    const struct accumulator_state state = pane_take(self, self->panes, hash_bytes(key), key);
+    const struct accumulator_state state = pane_take(self, self->panes, pane_hash(key), key);
     if (state.value == NULL || !accumulators_merge(self->set, &state, from)) {
         return false;
     }
@@ -474,7 +482,7 @@ static bool pane_merge(struct window *self, const struct accumulator_state *merg
     ASSERT_SLOW(self->plan != NULL);
     ASSERT(merged->value == self->merged);
     const struct span pane = key_with_end(self, key, end_ms);
-    const uint64_t hash = hash_bytes(pane);
+    const uint64_t hash = pane_hash(pane);
     const struct accumulator_state from = {
         .heap = self->context->heap,
         .value = table_find_write(self->panes, hash, pane),
@@ -542,7 +550,7 @@ static enum operator_verdict window_fire_merged(struct window *self, struct span
     const struct accumulator_state merged = {
         .heap = self->context->heap,
         .value = self->merged,
-        .shard = table_shard(self->panes, hash_bytes(key)),
+        .shard = table_shard(self->panes, pane_hash(key)),
     };
     memset(merged.value, 0, accumulators_bytes(self->set));
     accumulators_init(self->set, &merged);
@@ -569,7 +577,7 @@ static enum operator_verdict window_fire(struct window *self, struct span key)
     if (!is_cascaded(self) && self->spec.plan.kind != PLAN_WINDOW_TUMBLE) {
         return window_fire_merged(self, key, end_ms, is_lost);
     }
-    const uint64_t hash = hash_bytes(key);
+    const uint64_t hash = pane_hash(key);
     const struct accumulator_state state = {
         .heap = self->context->heap,
         .value = table_find_write(self->panes, hash, key),
@@ -582,6 +590,17 @@ static enum operator_verdict window_fire(struct window *self, struct span key)
     accumulators_clear(self->set, &state);
     (void)table_remove(self->panes, hash, key);
     return OPERATOR_DONE;
+}
+
+/* When the first phase hands on next hangs on the watermarks so far, not on the last alone. */
+static int64_t window_mark(const struct operator* base)
+{
+    return ((const struct window *)base)->hand_on_ms;
+}
+
+static void window_restore(struct operator* base, int64_t mark_ms)
+{
+    ((struct window *)base)->hand_on_ms = mark_ms;
 }
 
 static enum operator_verdict window_advance(struct operator* base, int64_t watermark_ms)
@@ -630,5 +649,7 @@ const struct operator_ops window_ops = {
     .open = window_open,
     .process = window_process,
     .advance = window_advance,
+    .mark = window_mark,
+    .restore = window_restore,
     .close = window_close,
 };

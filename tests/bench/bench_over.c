@@ -207,7 +207,8 @@ static void level_open(struct chain *chain, uint32_t index, const struct plan_ov
     for (uint32_t i = 0; i < (over->frame_count == 0 ? 1 : over->frame_count) * CALLS; i++) {
         level->types[columns++] = chain->frame_calls[0][i % CALLS].result_type;
     }
-    level->node = (struct plan_node){.operator= PLAN_OVER, .id = index + 1, .over = *over};
+    level->node = (struct plan_node){
+        .operator= PLAN_OVER, .id = index + 1, .identity = index + 1, .over = *over};
     row_layout_init(&level->node.layout, level->types, columns, level->slots);
     level->output = (struct output){
         .chain = chain,

@@ -172,6 +172,7 @@ static void make_node(struct bench *bench, uint32_t id, enum plan_operator opera
     struct plan_node *node = &bench->nodes[id];
     node->operator= operator;
     node->id = id;
+    node->identity = id;
     (void)snprintf(node->name, sizeof(node->name), "%s", name);
     if (id > 0) {
         bench->inputs[id - 1] = id - 1;

@@ -206,6 +206,7 @@ static bool level_push(struct chain *chain, const struct plan_over *over,
     level->node = (struct plan_node){
         .operator= PLAN_OVER,
         .id = chain->level_count + 1,
+        .identity = chain->level_count + 1,
         .over = *over,
         .layout = level->output.layout,
     };
