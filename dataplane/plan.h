@@ -173,6 +173,7 @@ struct plan_group {
     uint32_t call_count;
     bool send_update_before; /* the consumer wants -U */
     bool input_updates;      /* the input is not append-only: accumulators must retract */
+    uint64_t ttl_ms;         /* a group ends so long after its last write; 0: never */
 };
 
 enum plan_window_kind {
@@ -240,6 +241,7 @@ struct plan_over {
     bool unbounded;       /* UNBOUNDED PRECEDING */
     int64_t preceding;    /* rows, or milliseconds */
     bool on_arrival;      /* penstock.over.emit = on-arrival */
+    uint64_t ttl_ms;      /* not of bounded RANGE: a key ends 1 to 1.5 of it after its last row */
     const struct aggregate_call *calls;
     uint32_t call_count;
 };

@@ -159,8 +159,15 @@ struct ast_from {
     struct ast_list columns; /* struct ast_name, of AS t (a, b) */
 };
 
+/* NAME('key' = 'value', …) of a comment that opens with a plus. */
+struct ast_hint {
+    struct ast_name name;
+    struct ast_list options; /* struct ast_option */
+};
+
 struct ast_select {
     struct place at;
+    struct ast_list hints; /* struct ast_hint */
     bool distinct;
     struct ast_list items; /* struct ast_item */
     struct ast_from *from; /* NULL: SELECT without FROM */

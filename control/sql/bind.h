@@ -72,6 +72,7 @@ struct binder {
     struct ast_list aggregates;     /* struct bound_aggregate */
     struct ast_list overs;          /* struct bound_over */
     const struct legacy_window *legacy;
+    uint64_t ttl_ms; /* of the state of GROUP BY; 0: never expires */
     uint32_t depth;
 };
 
@@ -92,6 +93,13 @@ int bind_literal(struct session *session, const struct ast_expr *ast, const stru
 /* Evaluates an INTERVAL literal to milliseconds.
  * threads  control */
 int bind_interval_ms(struct session *session, const struct ast_expr *ast, int64_t *out_ms);
+
+/* Reads the hints of a SELECT.
+ * groups   whether it has state that a hint can be for
+ * ttl_ms   set to how long state of this SELECT lives, 0 for ever
+ * threads  control */
+int bind_hints(struct session *session, const struct ast_select *select, const struct scope *scope,
+               bool groups, uint64_t *ttl_ms);
 
 /* Resolves a path of names.
  * returns  0 and the field; -EINVAL with the nearest name in the message
@@ -198,8 +206,10 @@ int bind_overs(struct binder *binder, struct rel *input, const struct expr *cond
                struct selection *selection, struct rel **out);
 
 /* Groups a relation by all its columns: SELECT DISTINCT.
+ * ttl_ms   how long the state lives without a write, 0 for ever
  * threads  control */
-int bind_distinct(struct session *session, struct place at, struct relation *relation);
+int bind_distinct(struct session *session, struct place at, uint64_t ttl_ms,
+                  struct relation *relation);
 
 /* Binds INSERT INTO.
  * threads  control */

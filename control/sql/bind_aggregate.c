@@ -165,6 +165,7 @@ struct grouping {
     uint32_t *where;             /* in the grouped rel: of each key */
     const struct legacy_window *legacy;
     const struct ast_list *aggregates;
+    uint64_t ttl_ms; /* of a group without window; 0: never expires */
     bool is_window;
 };
 
@@ -383,6 +384,7 @@ static int make_group(struct grouping *grouping, struct rel **out)
         .call_names = names,
         .call_count = call_count,
         .at = grouping->at,
+        .ttl_ms = grouping->ttl_ms,
     };
     *out = grouping->is_window
                ? rel_window(session, &spec, window,
@@ -568,6 +570,7 @@ int bind_grouping(struct binder *binder, const struct ast_select *select,
         .where = sql_allocate(session->memory, (keys.count + 1) * sizeof(uint32_t)),
         .legacy = legacy.name == NULL ? NULL : &legacy,
         .aggregates = &binder->aggregates,
+        .ttl_ms = binder->ttl_ms,
     };
     sort_keys(&grouping, &keys);
     verdict = make_group(&grouping, out);
@@ -588,7 +591,8 @@ int bind_grouping(struct binder *binder, const struct ast_select *select,
     return replace_all(&replacing, binder, selection, having);
 }
 
-int bind_distinct(struct session *session, struct place at, struct relation *relation)
+int bind_distinct(struct session *session, struct place at, uint64_t ttl_ms,
+                  struct relation *relation)
 {
     ASSERT(relation != NULL);
     ASSERT(session != NULL);
@@ -614,6 +618,7 @@ int bind_distinct(struct session *session, struct place at, struct relation *rel
         .at = at,
         .where = sql_allocate(session->memory, (keys.count + 1) * sizeof(uint32_t)),
         .aggregates = &no_calls,
+        .ttl_ms = ttl_ms,
     };
     sort_keys(&grouping, &keys);
     struct rel *rel = NULL;

@@ -341,6 +341,8 @@ static struct rel *make_over(const struct binder *binder, struct rel *input,
         .call_names = names,
         .call_count = call_count,
         .at = first->window.at,
+        /* Flink's clean-up timers of OVER are on from 2 ms. */
+        .ttl_ms = session->settings.state_ttl_ms > 1 ? session->settings.state_ttl_ms : 0,
     };
     return rel_over(session, &spec, &first->window.frame, session->settings.over_on_arrival);
 }

@@ -418,6 +418,9 @@ static int bind_select(struct session *session, const struct ast_select *select,
     }
     struct rel *rel = scope.relation.rel;
     const bool groups = select->has_group || having != NULL || binder.aggregates.count != 0;
+    if (verdict == 0) {
+        verdict = bind_hints(session, select, &scope, groups || select->distinct, &binder.ttl_ms);
+    }
     if (verdict == 0 && groups) {
         verdict = bind_grouping(&binder, select, condition, &selection, &having, &rel);
         condition = having;
@@ -430,7 +433,7 @@ static int bind_select(struct session *session, const struct ast_select *select,
         verdict = make_selection(&selection, rel, condition, out);
     }
     if (verdict == 0 && select->distinct) {
-        verdict = bind_distinct(session, select->at, out);
+        verdict = bind_distinct(session, select->at, binder.ttl_ms, out);
     }
     return verdict;
 }

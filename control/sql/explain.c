@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "control/sql/session.h"
 #include "control/sql/sql.h"
 
 #define EXPRESSION_BYTES 1024
@@ -230,6 +231,21 @@ static const char *state_of(const struct plan_node *node)
     }
 }
 
+/* How long that lives. */
+static void explain_ttl(FILE *into, const struct plan_node *node)
+{
+    ASSERT(into != NULL);
+    ASSERT(node != NULL);
+    char text[32];
+    if (node->operator== PLAN_GROUP && node->group.ttl_ms != 0) {
+        sql_duration_print((int64_t)node->group.ttl_ms, text);
+        (void)fprintf(into, ", ends %s after its last write", text);
+    } else if (node->operator== PLAN_OVER && node->over.ttl_ms != 0) {
+        sql_duration_print((int64_t)node->over.ttl_ms, text);
+        (void)fprintf(into, ", ends %s to half as much again after the key's last row", text);
+    }
+}
+
 static void explain_body(FILE *into, uint32_t depth, const struct plan *plan,
                          const struct plan_node *node)
 {
@@ -269,7 +285,9 @@ static void explain_body(FILE *into, uint32_t depth, const struct plan *plan,
     const char *state = state_of(node);
     if (state != NULL) {
         indent(into, depth, "  state: ");
-        (void)fprintf(into, "%s\n", state);
+        (void)fprintf(into, "%s", state);
+        explain_ttl(into, node);
+        (void)fputc('\n', into);
     }
 }
 

@@ -4,6 +4,8 @@
  *  - a call over what a lower level computed (SUM(n) OVER … with n = COUNT(*) OVER …): the column
  *    is not there when the row comes
  *  - a level that another node reads too
+ *  - state that expires by watermark, where each level counts from when rows came up to it; or on
+ *    one of the levels only
  *  - on arrival, floating-point sums and DECIMAL sums that may pass 38 digits in a bounded RANGE: a
  *    level forgets its rounding errors, or its overflow, when it forgets the key, and that moment
  *    is not kept apart here
@@ -126,9 +128,10 @@ static const struct plan_node *next_level(const struct planning *planning,
         const struct plan_over *a = &node->over;
         const struct plan_over *b = &above->over;
         const bool fits =
-            above->operator== PLAN_OVER && above->distribution == PLAN_FORWARD &&
-                a->on_arrival == b->on_arrival && a->key.count == b->key.count &&
-                memcmp(a->key.columns, b->key.columns, a->key.count * sizeof(uint32_t)) == 0 &&
+            above->operator== PLAN_OVER && above->distribution == PLAN_FORWARD && a->on_arrival ==
+            b->on_arrival && a->ttl_ms == b->ttl_ms &&(a->on_arrival || a->ttl_ms == 0) &&
+            a->key.count == b->key.count &&
+            memcmp(a->key.columns, b->key.columns, a->key.count * sizeof(uint32_t)) == 0 &&
             calls_fit(b, column_count);
         return fits ? above : NULL;
     }
@@ -204,6 +207,7 @@ static void fuse_from(struct planning *planning, struct plan_node *lowest)
     fused.over = (struct plan_over){
         .key = lowest->over.key,
         .on_arrival = lowest->over.on_arrival,
+        .ttl_ms = lowest->over.ttl_ms,
         .frames = copy,
         .frame_count = stack.count,
     };

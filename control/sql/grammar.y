@@ -94,7 +94,7 @@ void sql_grammar_error(const SQL_GRAMMAR_LTYPE *at, void *scanner, struct parse 
 %token <name> EXCEPT
 %token <name> EXECUTE "EXECUTE" EXISTS EXTRACT FALSE_ FETCH FILTER FLOOR FOR FROM "FROM" FULL
 %token <name> GROUP "GROUP" GROUPING
-%token <name> HAVING "HAVING" HINT "/*+" IN INNER INSERT "INSERT" INTERSECT INTERVAL INTO "INTO" IS
+%token <name> HAVING "HAVING" HINT "/*+" HINT_END "*/" IN INNER INSERT "INSERT" INTERSECT INTERVAL INTO "INTO" IS
 %token <name> JOIN LATERAL LEADING LEFT
 %token <name> LIKE LIMIT LOCAL MATCH_RECOGNIZE MINUS_ MULTISET NATURAL NOT NOT_INFIX NULL_ OF OFFSET
 %token <name> ON OR ORDER "ORDER" OUTER OVER OVERLAY PARTITION "PARTITION" POSITION PRECISION PRIMARY
@@ -123,7 +123,7 @@ void sql_grammar_error(const SQL_GRAMMAR_LTYPE *at, void *scanner, struct parse 
 %type <list> names name_path path_in_parens expressions call_arguments items table_elements options
 %type <list> option_list columns_opt
 %type <list> with_list group_list named_windows window_list order_list partition_opt order_opt
-%type <list> table_arguments table_path when_list type_fields
+%type <list> table_arguments table_path when_list type_fields hint_opt hints hint_options
 %type <expr> expr arith primary literal call_argument interval item_expr where_opt having_opt
 %type <expr> else_opt filter_opt
 %type <window> window_body over_opt frame_opt
@@ -468,6 +468,7 @@ select_core:
 SELECT hint_opt distinct_opt items from_opt where_opt group_opt having_opt named_windows qualify_opt
     {
         $$ = grammar_select(parse, PLACE(@1));
+        $$->hints = $2;
         $$->distinct = $3;
         $$->items = $4;
         $$->from = $5;
@@ -477,7 +478,13 @@ SELECT hint_opt distinct_opt items from_opt where_opt group_opt having_opt named
     }
     ;
 
-hint_opt: %empty | HINT { REFUSE(@1, "hints (/*+ … */) are not supported yet"); };
+hint_opt: %empty { $$ = (struct ast_list){0}; } | HINT hints HINT_END { $$ = $2; };
+
+hints:
+    name hint_options { $$ = (struct ast_list){0}; grammar_hint(parse, &$$, $1, $2); }
+    | hints ',' name hint_options { $$ = $1; grammar_hint(parse, &$$, $3, $4); };
+
+hint_options: %empty { $$ = (struct ast_list){0}; } | '(' options ')' { $$ = $2; };
 
 distinct_opt: %empty { $$ = false; } | ALL { $$ = false; } | DISTINCT { $$ = true; };
 

@@ -75,6 +75,16 @@ void grammar_option(struct parse *parse, struct ast_list *list, struct ast_name 
     ast_append(parse->memory, list, option);
 }
 
+void grammar_hint(struct parse *parse, struct ast_list *list, struct ast_name name,
+                  struct ast_list options)
+{
+    ASSERT(parse != NULL);
+    ASSERT(name.text != NULL);
+    struct ast_hint *hint = sql_allocate(parse->memory, sizeof(*hint));
+    *hint = (struct ast_hint){.name = name, .options = options};
+    ast_append(parse->memory, list, hint);
+}
+
 struct ast_column *grammar_column(struct parse *parse, enum ast_column_kind kind,
                                   struct ast_name name)
 {

@@ -23,6 +23,10 @@ bool grammar_object(struct parse *parse, struct ast_statement *statement,
 void grammar_option(struct parse *parse, struct ast_list *list, struct ast_name key,
                     struct ast_name value);
 
+/* Appends NAME('key' = 'value', …) to the hints of a SELECT. */
+void grammar_hint(struct parse *parse, struct ast_list *list, struct ast_name name,
+                  struct ast_list options);
+
 /* Starts a column of the table being read. */
 struct ast_column *grammar_column(struct parse *parse, enum ast_column_kind kind,
                                   struct ast_name name);

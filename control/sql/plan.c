@@ -247,25 +247,11 @@ static void plan_group(struct planning *planning, struct plan_node *node, const 
     group->key = plan_key(planning, input, rel->group, rel->group_count);
     group->calls = keep_calls(planning, rel, rel->group_count, &group->call_count);
     group->input_updates = input->updating;
+    group->ttl_ms = rel->ttl_ms;
     group->send_update_before = planning->needs[rel->id].update_before;
     distribute(planning, node, &group->key);
     set_spread(planning, node->id, first_columns(planning, rel->group_count), rel->group_count);
     name_keyed(node, "Group", input_node(planning, input), &group->key, "");
-}
-
-/* A duration for people. */
-static void print_ms(int64_t ms, char into[static 32])
-{
-    static const struct {
-        int64_t ms;
-        const char *unit;
-    } units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "min"}, {1000, "s"}, {1, "ms"}};
-    for (uint32_t i = 0; i < COUNT_OF(units); i++) {
-        if (ms % units[i].ms == 0 || units[i].ms == 1) {
-            (void)snprintf(into, 32, "%lld %s", (long long)(ms / units[i].ms), units[i].unit);
-            return;
-        }
-    }
 }
 
 static void print_window(const struct plan_window_spec *window, char into[static 128])
@@ -274,8 +260,8 @@ static void print_window(const struct plan_window_spec *window, char into[static
     static const char *const names[] = {"TUMBLE", "HOP", "CUMULATE"};
     char size[32];
     char slide[32];
-    print_ms(window->size_ms, size);
-    print_ms(window->slide_ms, slide);
+    sql_duration_print(window->size_ms, size);
+    sql_duration_print(window->slide_ms, slide);
     const bool tumbles = window->kind == PLAN_WINDOW_TUMBLE;
     (void)snprintf(into, 128, "%s %s%s%s", names[window->kind], tumbles ? "" : slide,
                    tumbles ? "" : " of ", size);
@@ -349,13 +335,14 @@ static void plan_over(struct planning *planning, struct plan_node *node, const s
     over->unbounded = rel->frame.unbounded;
     over->preceding = rel->frame.preceding;
     over->on_arrival = rel->on_arrival;
+    over->ttl_ms = rel->ttl_ms;
     distribute(planning, node, &over->key);
     const struct key_columns *spread =
         node->distribution == PLAN_FORWARD ? &planning->spread[node->inputs[0]] : &over->key;
     set_spread(planning, node->id, spread->columns, spread->count);
     char text[64];
     char span[32];
-    print_ms(over->preceding, span);
+    sql_duration_print(over->preceding, span);
     if (over->unbounded) {
         (void)snprintf(text, sizeof(text), "%s unbounded", over->is_rows ? "ROWS" : "RANGE");
     } else if (over->is_rows) {

@@ -386,6 +386,16 @@ static uint32_t *first_indices(struct session *session, uint32_t count)
     return indices;
 }
 
+/* The same rows with another lifetime are another state. */
+static void define_ttl(FILE *into, const struct rel *rel)
+{
+    ASSERT(into != NULL);
+    ASSERT(rel->kind == REL_GROUP || rel->kind == REL_OVER);
+    if (rel->ttl_ms != 0) {
+        (void)fprintf(into, " ttl%" PRIu64, rel->ttl_ms);
+    }
+}
+
 struct rel *rel_group(struct session *session, const struct rel_aggregate_spec *spec)
 {
     ASSERT(session != NULL);
@@ -398,8 +408,10 @@ struct rel *rel_group(struct session *session, const struct rel_aggregate_spec *
     rel->has_key = true;
     rel->key_column_count = spec->group_count;
     rel->key_columns = first_indices(session, spec->group_count);
+    rel->ttl_ms = spec->ttl_ms;
     struct definition definition;
     definition_begin(&definition, "group");
+    define_ttl(definition.into, rel);
     define_indices(definition.into, "by", rel->group, rel->group_count);
     define_calls(definition.into, rel);
     return intern(session, rel, &definition);
@@ -491,6 +503,7 @@ struct rel *rel_over(struct session *session, const struct rel_aggregate_spec *s
     rel->window = spec->input->window;
     rel->frame = *frame;
     rel->on_arrival = on_arrival;
+    rel->ttl_ms = frame->unbounded || frame->is_rows ? spec->ttl_ms : 0;
     rel->has_key = spec->input->has_key;
     rel->key_columns = spec->input->key_columns;
     rel->key_column_count = spec->input->key_column_count;
@@ -498,6 +511,7 @@ struct rel *rel_over(struct session *session, const struct rel_aggregate_spec *s
     definition_begin(&definition, "over");
     (void)fprintf(definition.into, " %d %d %" PRId64 " %d", frame->is_rows, frame->unbounded,
                   frame->preceding, on_arrival);
+    define_ttl(definition.into, rel);
     define_indices(definition.into, "by", rel->group, rel->group_count);
     define_calls(definition.into, rel);
     return intern(session, rel, &definition);

@@ -74,6 +74,7 @@ struct rel {
     uint32_t window_column_count;
     struct rel_frame frame; /* OVER */
     bool on_arrival;        /* OVER */
+    uint64_t ttl_ms;        /* GROUP, OVER */
     uint32_t *sink_columns; /* SINK: input column of each persisted column */
     bool sink_key_matches;  /* SINK: each -U is followed by +U of its key */
 };
@@ -108,6 +109,7 @@ struct rel_aggregate_spec {
     const char **call_names;
     uint32_t call_count;
     struct place at;
+    uint64_t ttl_ms; /* how long state lives without a write, 0 for ever; not of windows */
 };
 
 /* Groups without a window: keys, then calls. */

@@ -115,11 +115,62 @@ static const struct unit units[] = {
     {"days", 86400000},
 };
 
+/* One number of an ISO-8601 duration and its letter; letters are taken in their order, each once.
+ * returns  where the rest begins, NULL when it is none */
+static const char *iso_part(const char *text, const char **letters, uint64_t *sum_ms)
+{
+    ASSERT(text != NULL);
+    ASSERT(letters != NULL && sum_ms != NULL);
+    char *end = NULL;
+    errno = 0;
+    const unsigned long long number = isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
+    if (end == NULL || errno != 0 || *end == 0) {
+        return NULL;
+    }
+    const char *letter = strchr(*letters, toupper((unsigned char)*end));
+    if (letter == NULL) {
+        return NULL;
+    }
+    *letters = letter + 1;
+    const uint64_t unit_ms = *letter == 'D'   ? 86400000
+                             : *letter == 'H' ? 3600000
+                             : *letter == 'M' ? 60000
+                                              : 1000;
+    uint64_t part_ms = 0;
+    const bool fits = !__builtin_mul_overflow(number, unit_ms, &part_ms) &&
+                      !__builtin_add_overflow(*sum_ms, part_ms, sum_ms);
+    return fits ? end + 1 : NULL;
+}
+
+/* P1D, PT1H30M: what Flink takes besides; whole numbers only. */
+static bool iso_duration(const char *text, uint64_t *out_ms)
+{
+    ASSERT(toupper((unsigned char)*text) == 'P');
+    ASSERT(out_ms != NULL);
+    const char *letters = "D";
+    uint64_t sum_ms = 0;
+    bool has_part = false;
+    text++;
+    while (text != NULL && *text != 0) {
+        if (toupper((unsigned char)*text) == 'T' && letters[0] != 'H' && text[1] != 0) {
+            letters = "HMS";
+            text++;
+        }
+        text = iso_part(text, &letters, &sum_ms);
+        has_part = true;
+    }
+    *out_ms = sum_ms;
+    return text != NULL && has_part;
+}
+
 bool sql_duration(const char *text, uint64_t *out_ms)
 {
     ASSERT(text != NULL && out_ms != NULL);
     while (isspace((unsigned char)*text)) {
         text++;
+    }
+    if (toupper((unsigned char)*text) == 'P') {
+        return iso_duration(text, out_ms);
     }
     if (!isdigit((unsigned char)*text)) {
         return false;
@@ -140,4 +191,19 @@ bool sql_duration(const char *text, uint64_t *out_ms)
         }
     }
     return false;
+}
+
+void sql_duration_print(int64_t ms, char into[static 32])
+{
+    ASSERT(into != NULL);
+    static const struct {
+        int64_t ms;
+        const char *unit;
+    } steps[] = {{86400000, "d"}, {3600000, "h"}, {60000, "min"}, {1000, "s"}, {1, "ms"}};
+    for (uint32_t i = 0; i < COUNT_OF(steps); i++) {
+        if (ms % steps[i].ms == 0 || steps[i].ms == 1) {
+            (void)snprintf(into, 32, "%lld %s", (long long)(ms / steps[i].ms), steps[i].unit);
+            return;
+        }
+    }
 }

@@ -31,6 +31,7 @@ struct settings {
     bool over_on_arrival;
     bool over_apart; /* stacked OVER nodes are not fused: to compare the two */
     uint64_t watermark_interval_ms;
+    uint64_t state_ttl_ms; /* table.exec.state.ttl; 0: state never expires */
 };
 
 struct session {
@@ -68,6 +69,10 @@ const char *sql_nearest(const char *word, const char *const *known, uint32_t cou
  * returns  false when it is none
  * threads  any */
 bool sql_duration(const char *text, uint64_t *out_ms);
+
+/* Prints a duration for people: in the largest unit that divides it.
+ * threads  any */
+void sql_duration_print(int64_t ms, char into[static 32]);
 
 /* Applies one SET.
  * threads  control */

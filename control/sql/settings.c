@@ -78,14 +78,8 @@ static int set_state_ttl(struct session *session, const struct ast_option *optio
 {
     ASSERT(session != NULL);
     ASSERT(option != NULL);
-    uint64_t ms = 0;
-    if (!sql_duration(option->value.text, &ms)) {
+    if (!sql_duration(option->value.text, &session->settings.state_ttl_ms)) {
         return bad_value(session, option, "a duration such as 1 d");
-    }
-    if (ms != 0) {
-        return sql_fail(session, -ENOTSUP, option->value.at,
-                        "state that expires ('%s' = '%s') is not supported yet: only 0, never",
-                        option->key.text, option->value.text);
     }
     return 0;
 }
