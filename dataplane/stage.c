@@ -158,8 +158,11 @@ static bool do_time(struct stage *stage)
     if (operator!= NULL) {
         enum operator_verdict (*const call)(struct operator*, int64_t) =
             is_tick ? operator->ops->tick : operator->ops->advance;
+        const bool is_meant =
+            !is_tick || operator->ops->wants_ticks == NULL || operator->ops->wants_ticks(
+                            stage->node);
         const enum operator_verdict verdict =
-            call == NULL ? OPERATOR_DONE : call(operator, stage->value);
+            call == NULL || !is_meant ? OPERATOR_DONE : call(operator, stage->value);
         output_pass(stage->output);
         if (verdict == OPERATOR_FAILED) {
             return fail(stage, &stage->operator_context.failure);

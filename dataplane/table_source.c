@@ -108,6 +108,18 @@ static void tell_idleness(struct table_source *self)
     }
 }
 
+/* Processing time never falls, though wall clocks and record times do. */
+static void pass_time(struct table_source *self, int64_t now_ms)
+{
+    ASSERT_SLOW(self->context != NULL);
+    if (now_ms > self->processing_ms) {
+        self->processing_ms = now_ms;
+        if (self->context->wants_ticks) {
+            output_control(self->context->output, PARCEL_TICK, now_ms);
+        }
+    }
+}
+
 /* In a replay, time is the records': periodic watermarks go out between two records. Flink's
  * periodic emission, with the records' clock in place of the wall's: an interval starts at the
  * first record and the watermark goes out in front of the record that passes its end. */
@@ -115,6 +127,9 @@ static void pass_virtual_time(struct table_source *self, int64_t record_ms, uint
 {
     ASSERT_SLOW(self->plan != NULL);
     ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
+    if (self->context->is_replay) {
+        pass_time(self, record_ms);
+    }
     const int64_t interval_ms = (int64_t)self->plan->watermark_interval_ms;
     if (!self->context->is_replay || self->plan->watermark_on_event || interval_ms == 0 ||
         record_ms < self->next_emit_ms) {
@@ -126,7 +141,7 @@ static void pass_virtual_time(struct table_source *self, int64_t record_ms, uint
     self->next_emit_ms = record_ms + interval_ms;
 }
 
-/* Processing time never falls, though wall clocks and record times do. */
+/* A replay's rows in staging have times of their own, which write_row passes one by one. */
 static void send_tick(struct table_source *self, uint64_t now_ns)
 {
     ASSERT_SLOW(self->plan != NULL);
@@ -134,15 +149,11 @@ static void send_tick(struct table_source *self, uint64_t now_ns)
     int64_t now_ms = self->processing_ms;
     if (!self->context->is_replay) {
         now_ms = ((int64_t)now_ns + self->context->hooks->wall_offset_ns) / NANOSECONDS_A_MS;
-    } else if (self->has_batch && self->record_next < self->batch.record_count) {
+    } else if (self->has_batch && self->record_next < self->batch.record_count &&
+               self->chunk.next == self->chunk.count) {
         now_ms = self->batch.records[self->record_next].timestamp_ms;
     }
-    if (now_ms > self->processing_ms) {
-        self->processing_ms = now_ms;
-        if (self->context->wants_ticks) {
-            output_control(self->context->output, PARCEL_TICK, now_ms);
-        }
-    }
+    pass_time(self, now_ms);
 }
 
 /* ---- Failures and bad records ---- */

@@ -383,15 +383,23 @@ static int reserve_parcels(struct job *job, uint32_t number, struct error *error
 
 /* Sources send ticks only when some operator acts on them: each is a control item through the
  * whole graph. */
+static bool node_wants_ticks(const struct job *job, const struct plan_node *node)
+{
+    ASSERT(job->config.plan != NULL);
+    ASSERT(node != NULL);
+    if (node->operator== PLAN_SOURCE || node->operator== PLAN_SINK || node->operator== PLAN_UNION) {
+        return false;
+    }
+    const struct operator_ops *ops = job->config.find_operator(node->operator);
+    return ops->tick != NULL && (ops->wants_ticks == NULL || ops->wants_ticks(node));
+}
+
 static bool wants_ticks(const struct job *job)
 {
     ASSERT(job->config.plan != NULL);
     ASSERT(job->config.lane_count <= PLACEMENT_LANES_MAX);
     for (uint32_t i = 0; i < job->config.plan->node_count; i++) {
-        const enum plan_operator operator= job->config.plan->nodes[i]->operator;
-        if (operator!= PLAN_SOURCE && operator!= PLAN_SINK && operator!= PLAN_UNION &&
-            job->config.find_operator(operator)
-                ->tick != NULL) {
+        if (node_wants_ticks(job, job->config.plan->nodes[i])) {
             return true;
         }
     }

@@ -8,8 +8,15 @@
 #include <stdlib.h>
 
 #include "dataplane/operator/accumulator_internal.h"
+#include "dataplane/operator/expiry.h"
 
-/* A DISTINCT map: value bytes to how often it is there. */
+/* What a DISTINCT map keeps of a value. Without lifetime only the count is there. */
+struct distinct_entry {
+    int64_t count; /* how often the value is there; with a lifetime and rows that only come: 1 */
+    int64_t written_ms;
+};
+
+/* The head of that map. */
 #define DISTINCT_BYTES ((uint32_t)sizeof(struct ordered_head))
 
 static const char *const function_names[AGGREGATE_FUNCTION_COUNT] = {
@@ -163,6 +170,8 @@ int accumulators_create(const struct accumulator_config *config, struct accumula
         self->call = &config->calls[i];
         self->mode = config->mode;
         self->is_over = config->is_over;
+        self->expiry =
+            config->expiry != NULL && config->expiry->ttl_ms != 0 ? config->expiry : NULL;
         self->scratch = set->scratch;
         result = call_prepare(set, self, config, error);
     }
@@ -217,6 +226,13 @@ uint32_t accumulators_heads(const struct accumulator_set *set, struct table_head
     return count;
 }
 
+static uint32_t distinct_bytes(const struct accumulator *self)
+{
+    ASSERT_SLOW(self->distinct_offset != ACCUMULATOR_NONE);
+    return self->expiry == NULL ? (uint32_t)offsetof(struct distinct_entry, written_ms)
+                                : (uint32_t)sizeof(struct distinct_entry);
+}
+
 void accumulators_init(const struct accumulator_set *set, const struct accumulator_state *state)
 {
     ASSERT(set != NULL);
@@ -229,7 +245,7 @@ void accumulators_init(const struct accumulator_set *set, const struct accumulat
         }
         if (self->distinct_offset != ACCUMULATOR_NONE) {
             ordered_init((struct ordered_head *)(state->value + self->distinct_offset),
-                         state->shard, sizeof(int64_t));
+                         state->shard, distinct_bytes(self));
         }
         if (self->ops->init != NULL) {
             self->ops->init(state, state->value + self->offset);
@@ -290,14 +306,23 @@ static bool distinct_count(const struct accumulator *self, const struct accumula
     uint64_t canonical[1];
     const struct span key = distinct_key(self, datum, canonical);
     bool created = false;
-    int64_t *count = ordered_insert(state->heap, head, key, &created);
-    if (count == NULL) {
+    struct distinct_entry *entry = ordered_insert(state->heap, head, key, &created);
+    if (entry == NULL) {
         return false;
     }
-    const int64_t before = *count;
-    *count = before + step;
+    if (self->expiry != NULL && !created && expiry_is_over(self->expiry, entry->written_ms)) {
+        entry->count = 0; /* reads as absent */
+    }
+    const int64_t before = entry->count;
     *first = (before == 0 && step > 0) || (before == 1 && step < 0);
-    if (*count == 0) {
+    if (self->expiry != NULL && self->mode == ACCUMULATOR_APPEND && before != 0) {
+        return true; /* Flink writes a value it knows only where rows may be taken back */
+    }
+    entry->count = before + step;
+    if (self->expiry != NULL) {
+        entry->written_ms = self->expiry->now_ms;
+    }
+    if (entry->count == 0) {
         (void)ordered_remove(state->heap, head, key);
     }
     return true;

@@ -28,9 +28,13 @@ struct accumulator_config {
     enum accumulator_mode mode;
     bool is_over;        /* OVER: AVG sums as SUM does, in the argument's type */
     uint32_t base_bytes; /* what the operator keeps in front; a multiple of 8 */
+    /* Lifetime of the values of DISTINCT, each by itself, as in Flink; NULL: they stay. Kept by
+     * reference; its ttl_ms does not change. */
+    const struct expiry *expiry;
 };
 
 struct accumulator_set;
+struct expiry;
 
 /* The state that a call works on. */
 struct accumulator_state {

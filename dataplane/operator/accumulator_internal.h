@@ -41,8 +41,9 @@ struct accumulator {
     uint32_t result_words; /* 1 or 2; 0 for text */
     enum accumulator_mode mode;
     bool is_over;
-    bool is_shared;   /* an earlier call keeps this state */
-    uint8_t *scratch; /* ACCUMULATOR_TEXT_BYTES_MAX, shared by the set */
+    bool is_shared;              /* an earlier call keeps this state */
+    const struct expiry *expiry; /* of DISTINCT's values; NULL: they stay */
+    uint8_t *scratch;            /* ACCUMULATOR_TEXT_BYTES_MAX, shared by the set */
 };
 
 struct accumulator_set {

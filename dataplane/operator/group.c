@@ -9,17 +9,22 @@
  *     row -> group's value -> before? -> add or retract -> after? -> rows out
  *
  *     new group            +I after                 rows came to 0       -D before
- *     same result          nothing                  changed              -U before, +U after */
+ *     same result          nothing                  changed              -U before, +U after
+ *
+ * With a lifetime (expiry.h) a group ends so long after its last row, silently: a later row makes a
+ * new one. Then equal results are sent as well, since they keep state further down alive. */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "dataplane/operator/expiry.h"
 #include "dataplane/operator/operator_internal.h"
 
 #define GROUP_SCRATCH_BYTES (UINT32_C(4) << 20)
 
 /* In front of the accumulators. */
 struct group_value {
-    int64_t rows; /* rows that came less rows taken back */
+    int64_t rows;       /* rows that came less rows taken back */
+    int64_t written_ms; /* only with a lifetime */
 };
 
 struct group {
@@ -31,6 +36,7 @@ struct group {
     struct accumulator_set *set;
     struct table *groups;
     bool always_changes;
+    struct expiry expiry;
     uint8_t *before; /* GROUP_SCRATCH_BYTES each: the result before and after a row */
     uint8_t *after;
 };
@@ -70,7 +76,9 @@ static int group_state_create(struct group *self, struct error *error)
         .call_count = plan->call_count,
         .layout = self->input,
         .mode = plan->input_updates ? ACCUMULATOR_RETRACT : ACCUMULATOR_APPEND,
-        .base_bytes = sizeof(struct group_value),
+        .base_bytes = plan->ttl_ms == 0 ? offsetof(struct group_value, written_ms)
+                                        : sizeof(struct group_value),
+        .expiry = &self->expiry,
     };
     const int result = accumulators_create(&config, &self->set, error);
     if (result != 0) {
@@ -103,6 +111,7 @@ static int group_open(const struct plan_node *node, const struct row_layout *con
     self->node = node;
     self->input = inputs[0];
     self->always_changes = always_changes(&node->group);
+    expiry_init(&self->expiry, node->group.ttl_ms);
     self->keyer = keyer_create(inputs[0], &node->group.key);
     self->before = operator_scratch(GROUP_SCRATCH_BYTES);
     self->after = operator_scratch(GROUP_SCRATCH_BYTES);
@@ -244,7 +253,8 @@ static bool update_emit(struct group *self, bool created)
     if (created) {
         return emit(self, self->after, ROW_INSERT);
     }
-    const bool compares = !self->always_changes || self->node->group.send_update_before;
+    const bool compares =
+        self->expiry.ttl_ms == 0 && (!self->always_changes || self->node->group.send_update_before);
     if (compares && results_equal(self, (struct row *)(void *)self->before,
                                   (struct row *)(void *)self->after)) {
         return true;
@@ -263,6 +273,23 @@ static bool group_remove(struct group *self, const struct accumulator_state *sta
     accumulators_clear(self->set, state);
     (void)table_remove(self->groups, hash, key);
     return created || emit(self, self->before, ROW_DELETE);
+}
+
+/* Empties a group that has ended, so that it is as new; one that only gives back is not made.
+ * returns  whether the row that found it goes on */
+static bool group_renew(struct group *self, const struct accumulator_state *state, uint64_t hash,
+                        struct span key, bool adds)
+{
+    ASSERT_SLOW(self->expiry.ttl_ms != 0);
+    ASSERT(state->value != NULL);
+    accumulators_clear(self->set, state);
+    self->context->counters[OPERATOR_EXPIRED]++;
+    if (!adds) {
+        (void)table_remove(self->groups, hash, key);
+        return false;
+    }
+    *(struct group_value *)(void *)state->value = (struct group_value){0};
+    return true;
 }
 
 /* A -U or -D of an unknown group is what a Flink job drops as well, e.g. after its state has
@@ -285,6 +312,13 @@ static enum operator_verdict group_row(struct group *self, const struct row *row
         return adds ? operator_fail_full(self->context) : OPERATOR_DONE;
     }
     struct group_value *group = (struct group_value *)(void *)state.value;
+    const bool expires = self->expiry.ttl_ms != 0;
+    if (expires && !created && expiry_is_over(&self->expiry, group->written_ms)) {
+        created = group_renew(self, &state, hash, key, adds);
+        if (!created) {
+            return OPERATOR_DONE;
+        }
+    }
     if (created) {
         accumulators_init(self->set, &state);
     } else if ((!self->always_changes || self->node->group.send_update_before || !adds) &&
@@ -292,6 +326,9 @@ static enum operator_verdict group_row(struct group *self, const struct row *row
         return operator_fail_row(self->context);
     }
     group->rows += adds ? 1 : -1;
+    if (expires) {
+        group->written_ms = self->expiry.now_ms;
+    }
     if (!(adds ? accumulators_add(self->set, &state, row)
                : accumulators_retract(self->set, &state, row))) {
         return operator_fail_full(self->context);
@@ -333,9 +370,51 @@ static enum operator_verdict group_process(struct operator* base, uint32_t input
     return OPERATOR_DONE;
 }
 
+static enum table_visit group_visit(void *context, const struct table_entry *entry)
+{
+    struct group *self = context;
+    const struct group_value *group = entry->value;
+    const bool is_over = expiry_is_over(&self->expiry, group->written_ms);
+    if (!is_over && group->written_ms != EXPIRY_TIME_NONE) {
+        return TABLE_KEEP;
+    }
+    const struct accumulator_state state = {
+        .heap = self->context->heap,
+        .value = table_entry_write(self->groups, entry),
+        .shard = entry->shard,
+    };
+    if (!is_over) {
+        ((struct group_value *)(void *)state.value)->written_ms = self->expiry.now_ms;
+        return TABLE_KEEP;
+    }
+    accumulators_clear(self->set, &state);
+    self->context->counters[OPERATOR_EXPIRED]++;
+    return TABLE_REMOVE;
+}
+
+/* Frees groups that have ended, a bounded number of segments. */
+static enum operator_verdict group_tick(struct operator* base, int64_t processing_ms)
+{
+    struct group *self = (struct group *)base;
+    ASSERT(self->expiry.ttl_ms != 0);
+    const bool is_low = arena_is_low(self->context->arena);
+    const uint32_t count = expiry_tick(&self->expiry, self->groups, processing_ms, is_low);
+    expiry_sweep(&self->expiry, self->groups, count, group_visit, self);
+    operator_tidy(self->context);
+    return OPERATOR_DONE;
+}
+
+static bool group_wants_ticks(const struct plan_node *node)
+{
+    ASSERT(node->operator== PLAN_GROUP);
+    return node->group.ttl_ms != 0;
+}
+
 const struct operator_ops group_ops = {
     .name = "Group",
     .open = group_open,
     .process = group_process,
+    .tick = group_tick,
+    .wants_ticks = group_wants_ticks,
     .close = group_close,
 };

@@ -70,6 +70,8 @@ struct operator_ops {
     /* State is back as of a cut with this mark: called before advance and tick are told the times
      * of that cut, which have no work to do then. NULL: nothing to do. */
     void (*restore)(struct operator* self, int64_t mark_ms);
+    /* Whether this node's instances act on ticks: others get none. NULL: all that have tick do. */
+    bool (*wants_ticks)(const struct plan_node *node);
     void (*close)(struct operator* self);
 };
 

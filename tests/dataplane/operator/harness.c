@@ -206,6 +206,20 @@ enum operator_verdict harness_advance(struct harness *harness, int64_t watermark
     return verdict;
 }
 
+enum operator_verdict harness_tick(struct harness *harness, int64_t processing_ms)
+{
+    enum operator_verdict verdict = harness_process(harness);
+    if (verdict != OPERATOR_DONE) {
+        return verdict;
+    }
+    assert_true(harness->operator->ops->wants_ticks(&harness->node));
+    do {
+        room_renew(harness);
+        verdict = harness->operator->ops->tick(harness->operator, processing_ms);
+    } while (verdict == OPERATOR_AGAIN);
+    return verdict;
+}
+
 void harness_room(struct harness *harness, uint32_t row_count)
 {
     harness->context.output->room = row_count;

@@ -75,6 +75,9 @@ enum operator_verdict harness_process(struct harness *harness);
 /* Gathered rows, then the watermark, repeating while it answers AGAIN. */
 enum operator_verdict harness_advance(struct harness *harness, int64_t watermark_ms);
 
+/* Gathered rows, then processing time. */
+enum operator_verdict harness_tick(struct harness *harness, int64_t processing_ms);
+
 /* How many rows the output takes before it says no; UINT32_MAX at first. */
 void harness_room(struct harness *harness, uint32_t row_count);
 

@@ -389,6 +389,139 @@ static void test_the_job_fails_with_the_arenas_size_when_state_is_full(void **co
     harness_destroy(harness);
 }
 
+/* A group with a lifetime of 1,000 ms. */
+static struct harness *mortal_create(const struct aggregate_call *calls, uint32_t call_count)
+{
+    struct harness *harness = group_create(type_of(TYPE_INT), calls, call_count);
+    harness->node.group.ttl_ms = 1000;
+    harness_open(harness);
+    return harness;
+}
+
+static void test_a_group_reads_as_absent_when_its_lifetime_has_passed_since_its_last_row(void **c)
+{
+    const struct aggregate_call calls[] = {count_all(), simple(AGGREGATE_SUM, type_of(TYPE_INT))};
+    struct harness *harness = mortal_create(calls, 2);
+    assert_int_equal(OPERATOR_DONE, harness_tick(harness, 5000));
+    ROW(harness, 0, v_text("a"), v_int(5));
+    assert_int_equal(OPERATOR_DONE, harness_tick(harness, 5999));
+    ROW(harness, 0, v_text("a"), v_int(1)); /* 1 ms before its end: it lives 1,000 ms more */
+    assert_int_equal(OPERATOR_DONE, harness_tick(harness, 6998));
+    ROW(harness, 0, v_text("a"), v_int(2));
+    EXPECT(harness, "+I('a', 1, 5)", "-U('a', 1, 5)", "+U('a', 2, 6)", "-U('a', 2, 6)",
+           "+U('a', 3, 8)");
+    assert_int_equal(OPERATOR_DONE, harness_tick(harness, 7998));
+    ROW(harness, 0, v_text("a"), v_int(7)); /* last write + lifetime <= now: gone */
+    EXPECT(harness, "+I('a', 1, 7)");
+    assert_int_equal(harness->counters[OPERATOR_EXPIRED], 1);
+    harness_destroy(harness);
+}
+
+/* V: with a lifetime Flink sends equal results too. */
+static void test_an_equal_result_goes_out_when_state_has_a_lifetime(void **c)
+{
+    const struct aggregate_call calls[] = {simple(AGGREGATE_MAX, type_of(TYPE_INT))};
+    struct harness *harness = mortal_create(calls, 1);
+    assert_int_equal(OPERATOR_DONE, harness_tick(harness, 1));
+    ROW(harness, 0, v_text("a"), v_int(5));
+    ROW(harness, 0, v_text("a"), v_int(3));
+    EXPECT(harness, "+I('a', 5)", "-U('a', 5)", "+U('a', 5)");
+    harness_destroy(harness);
+}
+
+static void test_a_row_taken_back_does_nothing_when_its_group_has_ended(void **c)
+{
+    const struct aggregate_call calls[] = {count_all()};
+    struct harness *harness = group_create(type_of(TYPE_INT), calls, 1);
+    harness->node.group.ttl_ms = 1000;
+    harness->node.group.input_updates = true;
+    harness_open(harness);
+    assert_int_equal(OPERATOR_DONE, harness_tick(harness, 10));
+    retract(harness, ROW_INSERT, "a", 1);
+    retract(harness, ROW_INSERT, "a", 1);
+    EXPECT(harness, "+I('a', 1)", "-U('a', 1)", "+U('a', 2)");
+    assert_int_equal(OPERATOR_DONE, harness_tick(harness, 500));
+    retract(harness, ROW_DELETE, "a", 1); /* a write: the group lives on */
+    EXPECT(harness, "-U('a', 2)", "+U('a', 1)");
+    assert_int_equal(OPERATOR_DONE, harness_tick(harness, 1500));
+    retract(harness, ROW_DELETE, "a", 1);
+    assert_int_equal(OPERATOR_DONE, harness_process(harness));
+    assert_int_equal(harness->line_count, 0);
+    assert_int_equal(harness->counters[OPERATOR_EXPIRED], 1);
+    harness_destroy(harness);
+}
+
+/* Each value of a DISTINCT has a lifetime of its own, from the row that brought it; COUNT(*) lives
+ * with the group. */
+static void test_a_distinct_value_counts_again_when_its_own_lifetime_has_passed(void **c)
+{
+    struct aggregate_call calls[] = {
+        count_all(), call_of(AGGREGATE_COUNT, 1, type_of(TYPE_INT), type_of(TYPE_BIGINT))};
+    calls[1].distinct = true;
+    struct harness *harness = mortal_create(calls, 2);
+    assert_int_equal(OPERATOR_DONE, harness_tick(harness, 1000));
+    ROW(harness, 0, v_text("a"), v_int(5));
+    assert_int_equal(OPERATOR_DONE, harness_tick(harness, 1600));
+    ROW(harness, 0, v_text("a"), v_int(5)); /* known: not written again */
+    ROW(harness, 0, v_text("a"), v_int(6));
+    assert_int_equal(OPERATOR_DONE, harness_tick(harness, 2000));
+    ROW(harness, 0, v_text("a"), v_int(5));
+    ROW(harness, 0, v_text("a"), v_int(6));
+    EXPECT(harness, "+I('a', 1, 1)", "-U('a', 1, 1)", "+U('a', 2, 1)", "-U('a', 2, 1)",
+           "+U('a', 3, 2)", "-U('a', 3, 2)", "+U('a', 4, 3)", "-U('a', 4, 3)", "+U('a', 5, 3)");
+    harness_destroy(harness);
+}
+
+/* As many ticks as a lifetime has milliseconds: bounded work each, and all is free at the end. */
+static void test_pages_come_back_when_groups_have_ended_without_another_row(void **c)
+{
+    struct aggregate_call calls[] = {
+        call_of(AGGREGATE_COUNT, 1, type_of(TYPE_INT), type_of(TYPE_BIGINT))};
+    calls[0].distinct = true;
+    struct harness *harness = mortal_create(calls, 1);
+    assert_int_equal(OPERATOR_DONE, harness_tick(harness, 0));
+    char key[32];
+    for (int i = 0; i < 20000; i++) {
+        (void)snprintf(key, sizeof(key), "key %d", i);
+        ROW(harness, 0, v_text(key), v_int(i));
+    }
+    assert_int_equal(OPERATOR_DONE, harness_process(harness));
+    harness_forget(harness);
+    const uint64_t used = harness->context.arena->counters.pages_used;
+    for (int64_t now = 1; now < 1000; now++) {
+        assert_int_equal(OPERATOR_DONE, harness_tick(harness, now));
+    }
+    assert_int_equal(harness->counters[OPERATOR_EXPIRED], 0);
+    assert_int_equal(harness->context.arena->counters.pages_used, used);
+    for (int64_t now = 1000; now < 1600; now++) {
+        const uint64_t before = harness->counters[OPERATOR_EXPIRED];
+        assert_int_equal(OPERATOR_DONE, harness_tick(harness, now));
+        assert_true(harness->counters[OPERATOR_EXPIRED] - before <= 16 * 128);
+    }
+    assert_int_equal(harness->counters[OPERATOR_EXPIRED], 20000);
+    for (int64_t now = 1600; now < 4000; now++) {
+        assert_int_equal(OPERATOR_DONE, harness_tick(harness, now));
+    }
+    /* What is left: a root page a shard, and what merging leaves of the table's directory. */
+    print_message("%llu\n", (unsigned long long)harness->context.arena->counters.pages_used);
+    assert_true(harness->context.arena->counters.pages_used < 40);
+    harness_destroy(harness);
+}
+
+static void test_rows_before_the_first_tick_live_from_the_sweep_that_sees_them(void **c)
+{
+    const struct aggregate_call calls[] = {count_all()};
+    struct harness *harness = mortal_create(calls, 1);
+    ROW(harness, 0, v_text("a"), v_int(5));
+    for (int64_t now = 100000; now < 101000; now++) {
+        assert_int_equal(OPERATOR_DONE, harness_tick(harness, now));
+    }
+    assert_int_equal(harness->counters[OPERATOR_EXPIRED], 0);
+    ROW(harness, 0, v_text("a"), v_int(5));
+    EXPECT(harness, "+I('a', 1)", "-U('a', 1)", "+U('a', 2)");
+    harness_destroy(harness);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -408,6 +541,13 @@ int main(void)
         cmocka_unit_test(test_long_texts_come_back_whole_when_they_span_pages),
         cmocka_unit_test(test_filters_leave_rows_out_when_they_are_not_true),
         cmocka_unit_test(test_the_job_fails_with_the_arenas_size_when_state_is_full),
+        cmocka_unit_test(
+            test_a_group_reads_as_absent_when_its_lifetime_has_passed_since_its_last_row),
+        cmocka_unit_test(test_an_equal_result_goes_out_when_state_has_a_lifetime),
+        cmocka_unit_test(test_a_row_taken_back_does_nothing_when_its_group_has_ended),
+        cmocka_unit_test(test_a_distinct_value_counts_again_when_its_own_lifetime_has_passed),
+        cmocka_unit_test(test_pages_come_back_when_groups_have_ended_without_another_row),
+        cmocka_unit_test(test_rows_before_the_first_tick_live_from_the_sweep_that_sees_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
