@@ -459,19 +459,17 @@ static void chain_trim(struct table *table, uint32_t first)
     }
 }
 
-void table_segment_merge(struct table *table, const struct segment_spot *spot, uint32_t page)
+/* Joins a segment with its buddy when both together are half empty.
+ * returns  the page that holds both, 0 when they stay apart */
+static uint32_t segment_join(struct table *table, const struct directory_root *root,
+                             const struct segment_spot *spot, uint32_t page)
 {
     ASSERT_SLOW(table->heap != NULL);
     ASSERT_SLOW(table->head_count <= TABLE_HEAD_COUNT_MAX);
-    struct directory_root *root = root_write(table, spot->shard);
-    ASSERT(root != NULL && page != 0);
     const struct segment_head head = *table_head_of(table, page);
-    if (head.next != 0) {
-        chain_trim(table, page);
-        return;
-    }
-    if (root->level == 0 || head.depth == 0 || head.count > table->layout.slot_count / 4U) {
-        return;
+    if (root->level == 0 || head.depth == 0 || head.next != 0 ||
+        head.count > table->layout.slot_count / 4U) {
+        return 0;
     }
     const uint32_t bit = 1U << (head.depth - 1U);
     struct segment_spot beside = *spot;
@@ -480,7 +478,7 @@ void table_segment_merge(struct table *table, const struct segment_spot *spot, u
     const struct segment_head *other = table_head_of(table, buddy);
     if (other->depth != head.depth || other->next != 0 ||
         other->count + head.count > table->layout.slot_count / 2U) {
-        return;
+        return 0;
     }
     uint8_t *bytes = arena_write(table->arena, buddy);
     uint8_t *into[SEGMENT_PARTS_MAX];
@@ -496,6 +494,23 @@ void table_segment_merge(struct table *table, const struct segment_spot *spot, u
                   buddy); /* T3 */
     segment_free(table, page);
     table->counters.merges++;
+    return buddy;
+}
+
+/* A joined segment may be joined again, up to the depth: a shard that empties out gives all its
+ * segments back but one a part. */
+void table_segment_merge(struct table *table, const struct segment_spot *spot, uint32_t page)
+{
+    ASSERT_SLOW(table->heap != NULL);
+    struct directory_root *root = root_write(table, spot->shard);
+    ASSERT(root != NULL && page != 0);
+    if (table_head_of(table, page)->next != 0) {
+        chain_trim(table, page);
+        return;
+    }
+    for (uint32_t step = 0; page != 0 && step <= DIRECTORY_DEPTH_MAX; step++) {
+        page = segment_join(table, root, spot, page);
+    }
 }
 
 bool table_remove(struct table *table, uint64_t hash, struct span key)

@@ -136,7 +136,9 @@ static int state_create(struct over *self, struct error *error)
         self->frame_count * (self->plan->on_arrival ? sizeof(int64_t) : sizeof(struct over_clock));
     self->clocks_offset =
         (uint32_t)(offsetof(struct over_key, rows) + LIST_HEAD_BYTES(self->mark_count));
-    self->value_bytes = self->clocks_offset + (uint32_t)clock_bytes;
+    self->deadline_offset = self->clocks_offset + (uint32_t)clock_bytes;
+    self->value_bytes =
+        self->deadline_offset + (self->expiry.ttl_ms == 0 ? 0 : (uint32_t)sizeof(int64_t));
     struct table_head heads[TABLE_HEAD_COUNT_MAX] = {
         {.offset = offsetof(struct over_key, pending), .kind = TABLE_HEAD_LIST},
         {.offset = offsetof(struct over_key, rows), .kind = TABLE_HEAD_LIST},
@@ -204,6 +206,7 @@ static int over_open(const struct plan_node *node, const struct row_layout *cons
         .watermark_ms = WATERMARK_MIN,
         .before_ms = WATERMARK_MIN,
     };
+    expiry_init(&self->expiry, node->over.ttl_ms);
     const uint32_t call_count = frames_take(self);
     self->packer.tag_bytes = node->over.on_arrival ? 0 : sizeof(uint64_t);
     self->keyer = keyer_create(inputs[0], &node->over.key);
@@ -265,8 +268,7 @@ struct accumulator_state over_take(struct over *self, const struct over_lookup *
     return state;
 }
 
-void over_remove(struct over *self, const struct accumulator_state *state, uint64_t hash,
-                 struct span key)
+void over_clear(struct over *self, const struct accumulator_state *state)
 {
     ASSERT(state->value != NULL);
     ASSERT(over_pending(state)->count == 0);
@@ -274,12 +276,22 @@ void over_remove(struct over *self, const struct accumulator_state *state, uint6
     }
     for (uint32_t i = 0; i < self->frame_count; i++) {
         const struct over_frame *frame = &self->frames[i];
-        ASSERT(frame->behind_bytes == 0); /* keys of unbounded frames never end */
         accumulators_clear(frame->set, state);
+        if (frame->behind_bytes != 0) {
+            const struct accumulator_state behind = over_behind(frame, state);
+            accumulators_clear(frame->set, &behind);
+        }
     }
+    self->context->counters[OPERATOR_EXPIRED]++;
+}
+
+void over_remove(struct over *self, const struct accumulator_state *state, uint64_t hash,
+                 struct span key)
+{
+    ASSERT(state->value != NULL);
+    over_clear(self, state);
     (void)table_remove(self->keys, hash, key);
     self->values_void = true;
-    self->context->counters[OPERATOR_EXPIRED]++;
 }
 
 bool over_timer_set(struct over *self, const struct over_due *due)
@@ -531,5 +543,7 @@ const struct operator_ops over_ops = {
     .open = over_open,
     .process = over_process,
     .advance = over_advance,
+    .tick = over_expiry_tick,
+    .wants_ticks = over_expiry_wants_ticks,
     .close = over_close,
 };

@@ -343,13 +343,35 @@ static bool end_timer_set(struct over *self, const struct over_key *key, uint64_
     return over_timer_set(self, &due);
 }
 
+/* The key of a row without what has ended. */
+static struct over_lookup living(struct over *self, const struct over_lookup *lookup)
+{
+    struct over_lookup known = *lookup;
+    if (self->expiry.ttl_ms == 0) {
+        return known;
+    }
+    if (known.value == NULL) {
+        known.value = table_find_write(self->keys, lookup->hash, lookup->key);
+    }
+    const struct accumulator_state state = {
+        .heap = self->context->heap,
+        .value = known.value,
+        .shard = table_shard(self->keys, lookup->hash),
+    };
+    if (known.value != NULL && over_expiry_end(self, &state, lookup->hash, lookup->key)) {
+        known.value = NULL;
+    }
+    return known;
+}
+
 enum operator_verdict over_arrival_row(struct over *self, const struct row *row,
                                        const struct over_lookup *lookup)
 {
     bool created;
     bool left;
+    const struct over_lookup known = living(self, lookup);
     struct arrival arrival = {
-        .state = over_take(self, lookup, &created),
+        .state = over_take(self, &known, &created),
         .row = row,
         .time_ms = over_time(row),
     };
@@ -357,6 +379,7 @@ enum operator_verdict over_arrival_row(struct over *self, const struct row *row,
         return operator_fail_full(self->context);
     }
     struct over_key *key = over_key(&arrival.state);
+    over_expiry_keep(self, &arrival.state);
     if (created) {
         key->last_ms = arrival.time_ms;
         if (self->all_range && !end_timer_set(self, key, lookup->hash, lookup->key)) {

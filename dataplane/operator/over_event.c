@@ -185,6 +185,21 @@ static bool end_timer_set(struct over *self, const struct accumulator_state *sta
     return over_timer_set(self, &end);
 }
 
+/* A late row is a touch of its key as well, which it makes where keys have a deadline. */
+static enum operator_verdict late_drop(struct over *self, const struct over_lookup *lookup)
+{
+    self->context->counters[OPERATOR_LATE_ROWS]++;
+    if (self->expiry.ttl_ms != 0) {
+        bool created;
+        const struct accumulator_state state = over_take(self, lookup, &created);
+        if (state.value == NULL) {
+            return operator_fail_full(self->context);
+        }
+        over_expiry_keep(self, &state);
+    }
+    return OPERATOR_DONE;
+}
+
 enum operator_verdict over_event_row(struct over *self, const struct row *row,
                                      const struct over_lookup *lookup)
 {
@@ -200,9 +215,12 @@ enum operator_verdict over_event_row(struct over *self, const struct row *row,
         .value = known.value,
         .shard = table_shard(self->keys, lookup->hash),
     };
+    if (state.value != NULL && over_expiry_end(self, &state, lookup->hash, lookup->key)) {
+        known.value = NULL;
+        state.value = NULL;
+    }
     if (is_late(self, &state, time_ms)) {
-        self->context->counters[OPERATOR_LATE_ROWS]++;
-        return OPERATOR_DONE;
+        return late_drop(self, &known);
     }
     if (row->bytes > OPERATOR_ROW_BYTES - sizeof(*row)) {
         return operator_fail_row(self->context);
@@ -212,6 +230,7 @@ enum operator_verdict over_event_row(struct over *self, const struct row *row,
     if (state.value == NULL) {
         return operator_fail_full(self->context);
     }
+    over_expiry_keep(self, &state);
     const bool timed = has_timer(self, &state, time_ms);
     const struct span content = {.data = (const uint8_t *)row, .bytes = row->bytes};
     if (!list_insert(self->context->heap, over_pending(&state), time_ms, content) ||
@@ -465,6 +484,7 @@ static enum operator_verdict rows_fire(struct over *self, struct accumulator_sta
     }
     if (!self->is_accumulated) {
         key_settle(self, state, self->before_ms);
+        (void)over_expiry_end(self, state, due->hash, due->key); /* rows wait: it goes on */
         self->due_depth = 1;
         while (self->due_depth < self->frame_count &&
                !frame_is_late(self, state, self->due_depth, time_ms)) {
@@ -482,6 +502,7 @@ static enum operator_verdict rows_fire(struct over *self, struct accumulator_sta
             clock_fire(&clocks[level], time_ms);
         }
         self->is_accumulated = false;
+        over_expiry_keep(self, state);
         dead_drop(self, state);
     }
     return verdict;

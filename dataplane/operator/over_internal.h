@@ -3,11 +3,12 @@
  * passed it, as Flink does, over_arrival.c at once. In both a key is one table entry
  *
  *     struct over_key | list of packed rows, a mark a frame | clocks, a frame each |
- *     accumulators of frame 0, frame 1, ...
+ *     deadline, if the key has a lifetime | accumulators of frame 0, frame 1, ...
  *
  * and a row is packed and listed once, whatever the number of frames. */
 #pragma once
 
+#include "dataplane/operator/expiry.h"
 #include "dataplane/operator/operator_internal.h"
 #include "dataplane/operator/over_packer.h"
 #include "state/timers.h"
@@ -88,6 +89,8 @@ struct over {
     uint32_t frame_count;
     uint32_t mark_count;
     uint32_t clocks_offset;
+    uint32_t deadline_offset; /* int64_t; 0: none yet */
+    struct expiry expiry;
     uint32_t value_bytes;
     bool has_range;       /* a bounded RANGE frame */
     bool has_rows;        /* a bounded ROWS frame */
@@ -130,6 +133,26 @@ struct accumulator_state over_take(struct over *self, const struct over_lookup *
  * threads  owning lane only */
 void over_remove(struct over *self, const struct accumulator_state *state, uint64_t hash,
                  struct span key);
+
+/* Frees all that a key's value refers to; the value itself is the caller's to remove.
+ * threads  owning lane only */
+void over_clear(struct over *self, const struct accumulator_state *state);
+
+/* A key is touched: puts its deadline off, if keys have one.
+ * threads  owning lane only */
+void over_expiry_keep(struct over *self, const struct accumulator_state *state);
+
+/* Removes a key whose deadline has passed and of which no row waits.
+ * returns  whether it is gone
+ * threads  owning lane only */
+bool over_expiry_end(struct over *self, const struct accumulator_state *state, uint64_t hash,
+                     struct span key);
+
+/* As operator_ops.tick: sweeps keys that have ended. */
+enum operator_verdict over_expiry_tick(struct operator* base, int64_t processing_ms);
+
+/* As operator_ops.wants_ticks. */
+bool over_expiry_wants_ticks(const struct plan_node *node);
 
 /* Sets a timer.
  * due      its value is not used

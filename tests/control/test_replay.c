@@ -135,6 +135,61 @@ static void test_window_job_gives_flinks_rows_for_any_parcel_size(void **state)
     end(&f);
 }
 
+/* Compares the values written, each as its key and count. */
+static void check_counts(struct fixture *f, const char *name, const char *expected)
+{
+    char got[256];
+    size_t used = 0;
+    static const char mark[] = "\"v\":\"{\\\"k\\\":\\\"";
+    for (const char *at = strstr(get_output(f, name), mark); at != NULL; at = strstr(at, mark)) {
+        at += sizeof(mark) - 1;
+        const char *count = strstr(at, "\\\"n\\\":");
+        assert_non_null(count);
+        assert_true(used + 2 < sizeof(got));
+        got[used++] = at[0];
+        got[used++] = count[strlen("\\\"n\\\":")];
+    }
+    got[used] = 0;
+    assert_string_equal(got, expected);
+}
+
+/* Processing time is the records' in a replay, so lifetimes can be shown: last write + 10 s <= now
+ * is gone, 1 ms less is not, and a record from before does not turn the clock back. The second
+ * query's hint switches the lifetime off. */
+static void test_group_when_its_lifetime_has_passed_then_counts_anew(void **state)
+{
+    static const char *const sizes[] = {"1", "2", "256"};
+    struct fixture f;
+    begin(&f,
+          "SET 'table.exec.state.ttl' = '10 s';\n"
+          "CREATE TABLE t (k STRING) WITH ('connector' = 'kafka', 'topic' = 't',\n"
+          "  'properties.bootstrap.servers' = 'x:1', 'scan.startup.mode' = 'earliest-offset',\n"
+          "  'scan.bounded.mode' = 'latest-offset', 'format' = 'json');\n"
+          "CREATE TABLE o (k STRING, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH (\n"
+          "  'connector' = 'upsert-kafka', 'topic' = 'o', 'properties.bootstrap.servers' = 'x:1',\n"
+          "  'key.format' = 'json', 'value.format' = 'json');\n"
+          "CREATE TABLE h (k STRING, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH (\n"
+          "  'connector' = 'upsert-kafka', 'topic' = 'h', 'properties.bootstrap.servers' = 'x:1',\n"
+          "  'key.format' = 'json', 'value.format' = 'json');\n"
+          "INSERT INTO o SELECT k, COUNT(*) FROM t GROUP BY k;\n"
+          "INSERT INTO h SELECT /*+ STATE_TTL('t' = '0') */ k, COUNT(*) FROM t GROUP BY k;\n");
+    put_input(&f, "t.records",
+              "{\"t\":1000,\"v\":\"{\\\"k\\\":\\\"a\\\"}\"}\n"
+              "{\"t\":5000,\"v\":\"{\\\"k\\\":\\\"b\\\"}\"}\n"
+              "{\"t\":10999,\"v\":\"{\\\"k\\\":\\\"a\\\"}\"}\n"
+              "{\"t\":15000,\"v\":\"{\\\"k\\\":\\\"b\\\"}\"}\n"
+              "{\"t\":9000,\"v\":\"{\\\"k\\\":\\\"b\\\"}\"}\n"
+              "{\"t\":20999,\"v\":\"{\\\"k\\\":\\\"a\\\"}\"}\n");
+    for (uint32_t i = 0; i < COUNT_OF(sizes); i++) {
+        assert_int_equal(replay(&f, "--parcel-rows", sizes[i]), REPLAY_OK);
+        check_counts(&f, "o.records", "a1b1a2b1b2a1");
+        check_counts(&f, "h.records", "a1b1a2b2b3a3");
+    }
+    assert_int_equal(replay(&f, "--lanes", "3"), REPLAY_OK);
+    check_counts(&f, "o.records", "a1b1a2b1b2a1");
+    end(&f);
+}
+
 static void test_script_when_refused_then_exits_3(void **state)
 {
     struct fixture f;
@@ -205,6 +260,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_window_job_gives_flinks_rows_for_any_parcel_size),
+        cmocka_unit_test(test_group_when_its_lifetime_has_passed_then_counts_anew),
         cmocka_unit_test(test_script_when_refused_then_exits_3),
         cmocka_unit_test(test_input_when_missing_then_exits_2),
         cmocka_unit_test(test_record_when_bad_then_the_job_fails_with_exit_4),

@@ -503,7 +503,6 @@ static void test_pages_come_back_when_groups_have_ended_without_another_row(void
         assert_int_equal(OPERATOR_DONE, harness_tick(harness, now));
     }
     /* What is left: a root page a shard, and what merging leaves of the table's directory. */
-    print_message("%llu\n", (unsigned long long)harness->context.arena->counters.pages_used);
     assert_true(harness->context.arena->counters.pages_used < 40);
     harness_destroy(harness);
 }
