@@ -110,7 +110,8 @@ static int restore_operator(struct stage *stage, const struct facts_node *node, 
     if (ops->advance != NULL && node->watermark_ms != WATERMARK_MIN) {
         verdict = ops->advance(operator, node->watermark_ms);
     }
-    if (verdict == OPERATOR_DONE && ops->tick != NULL && node->tick_ms != INT64_MIN) {
+    if (verdict == OPERATOR_DONE && operator_takes_ticks(ops, stage->node) &&
+        node->tick_ms != INT64_MIN) {
         verdict = ops->tick(operator, node->tick_ms);
     }
     if (verdict != OPERATOR_DONE || output_row_count(stage->output) != rows_before) {

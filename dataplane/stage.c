@@ -156,13 +156,13 @@ static bool do_time(struct stage *stage)
     const bool is_tick = stage->task == STAGE_TICK;
     struct operator* operator= stage->operator;
     if (operator!= NULL) {
-        enum operator_verdict (*const call)(struct operator*, int64_t) =
-            is_tick ? operator->ops->tick : operator->ops->advance;
-        const bool is_meant =
-            !is_tick || operator->ops->wants_ticks == NULL || operator->ops->wants_ticks(
-                            stage->node);
+        const struct operator_ops *ops = operator->ops;
+        enum operator_verdict (*call)(struct operator*, int64_t) = ops->advance;
+        if (is_tick) {
+            call = operator_takes_ticks(ops, stage->node) ? ops->tick : NULL;
+        }
         const enum operator_verdict verdict =
-            call == NULL || !is_meant ? OPERATOR_DONE : call(operator, stage->value);
+            call == NULL ? OPERATOR_DONE : call(operator, stage->value);
         output_pass(stage->output);
         if (verdict == OPERATOR_FAILED) {
             return fail(stage, &stage->operator_context.failure);

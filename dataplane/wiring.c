@@ -391,7 +391,7 @@ static bool node_wants_ticks(const struct job *job, const struct plan_node *node
         return false;
     }
     const struct operator_ops *ops = job->config.find_operator(node->operator);
-    return ops->tick != NULL && (ops->wants_ticks == NULL || ops->wants_ticks(node));
+    return operator_takes_ticks(ops, node);
 }
 
 static bool wants_ticks(const struct job *job)

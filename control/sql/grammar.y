@@ -91,10 +91,10 @@ void sql_grammar_error(const SQL_GRAMMAR_LTYPE *at, void *scanner, struct parse 
 %token <name> ALL "ALL" AND "AND" ARRAY AS "AS" ASYMMETRIC BEGIN_ BETWEEN BOTH BY "BY" CASE CAST
 %token <name> CEIL CONCAT CONSTRAINT
 %token <name> CREATE "CREATE" CROSS CUBE CURRENT DATE DEFAULT DISTINCT DOUBLE ELSE END_ "END" ESCAPE
-%token <name> EXCEPT
+%token <name> EXCEPT HINT_END "*/"
 %token <name> EXECUTE "EXECUTE" EXISTS EXTRACT FALSE_ FETCH FILTER FLOOR FOR FROM "FROM" FULL
 %token <name> GROUP "GROUP" GROUPING
-%token <name> HAVING "HAVING" HINT "/*+" HINT_END "*/" IN INNER INSERT "INSERT" INTERSECT INTERVAL INTO "INTO" IS
+%token <name> HAVING "HAVING" HINT "/*+" IN INNER INSERT "INSERT" INTERSECT INTERVAL INTO "INTO" IS
 %token <name> JOIN LATERAL LEADING LEFT
 %token <name> LIKE LIMIT LOCAL MATCH_RECOGNIZE MINUS_ MULTISET NATURAL NOT NOT_INFIX NULL_ OF OFFSET
 %token <name> ON OR ORDER "ORDER" OUTER OVER OVERLAY PARTITION "PARTITION" POSITION PRECISION PRIMARY
@@ -123,7 +123,8 @@ void sql_grammar_error(const SQL_GRAMMAR_LTYPE *at, void *scanner, struct parse 
 %type <list> names name_path path_in_parens expressions call_arguments items table_elements options
 %type <list> option_list columns_opt
 %type <list> with_list group_list named_windows window_list order_list partition_opt order_opt
-%type <list> table_arguments table_path when_list type_fields hint_opt hints hint_options
+%type <list> table_arguments table_path when_list type_fields
+%type <list> hint_opt hints hint_options
 %type <expr> expr arith primary literal call_argument interval item_expr where_opt having_opt
 %type <expr> else_opt filter_opt
 %type <window> window_body over_opt frame_opt

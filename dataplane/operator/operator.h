@@ -81,6 +81,15 @@ struct operator
     const struct operator_ops *ops;
 };
 
+/* Tells whether a node's instances are given ticks.
+ * threads  any */
+static inline bool operator_takes_ticks(const struct operator_ops *ops,
+                                        const struct plan_node *node)
+{
+    ASSERT_SLOW(ops != NULL && node != NULL);
+    return ops->tick != NULL && (ops->wants_ticks == NULL || ops->wants_ticks(node));
+}
+
 /* Finds the body for a plan node; sources and sinks are not operators.
  * returns  never NULL
  * threads  any */
