@@ -49,12 +49,17 @@ static int entry_check(struct walk *walk, const struct node *node, uint32_t inde
     if (!is_blob) {
         return 0;
     }
+    const struct node_key key = node_key_at(node, index);
+    uint8_t prefix[NODE_KEY_PREFIX_BYTES];
     uint32_t whole = 0;
-    const int code = audit_blob(walk->audit, node_key_at(node, index).blob, walk->shard, &whole);
-    if (code == 0 && whole <= NODE_KEY_BYTES_INLINE) {
+    const int code = audit_blob(walk->audit, key.blob, walk->shard, &whole);
+    if (code != 0 || whole <= NODE_KEY_BYTES_INLINE) {
         return audit_fault(walk->audit, 0, "a key is too short for a blob");
     }
-    return code;
+    heap_blob_read(walk->audit->heap, key.blob, 0, sizeof(prefix), prefix);
+    return memcmp(prefix, key.head.data, sizeof(prefix)) == 0
+               ? 0
+               : audit_fault(walk->audit, 0, "a key's beginning is not its blob's");
 }
 
 /* A leaf stands behind the one seen before it. */

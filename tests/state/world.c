@@ -110,8 +110,27 @@ void world_close(struct world *world)
         assert_int_equal(munmap(lane->memory, bytes), 0);
         assert_int_equal(munmap(lane->staging, lane->staging_bytes), 0);
     }
+    world_cut_free(&world->cut);
+}
+
+void world_cut_free(struct world_cut *cut)
+{
     for (uint32_t key = 0; key < WORLD_KEYS; key++) {
-        free(world->cut[key].bytes);
+        free(cut->cards[key].bytes);
+    }
+    memset(cut, 0, sizeof(*cut));
+}
+
+void world_cut_copy(const struct world_cut *from, struct world_cut *into)
+{
+    memcpy(into, from, sizeof(*into));
+    for (uint32_t key = 0; key < WORLD_KEYS; key++) {
+        struct world_dump *dump = &into->cards[key];
+        if (dump->bytes != NULL) {
+            dump->bytes = malloc(dump->count);
+            assert_non_null(dump->bytes);
+            memcpy(dump->bytes, from->cards[key].bytes, dump->count);
+        }
     }
 }
 
@@ -423,19 +442,19 @@ static void lane_cut(struct world *world, struct world_lane *lane)
     for (uint32_t number = 0; number < WORLD_KEYS; number++) {
         keyed_fill(world, number, keyed);
         if (keyed->lane == lane) {
-            free(world->cut[number].bytes);
-            world->cut[number] = dump(keyed);
+            free(world->cut.cards[number].bytes);
+            world->cut.cards[number] = dump(keyed);
         }
         uint8_t bytes[4];
         store_be32(bytes, number);
         const uint64_t hash = hash_bytes((struct span){bytes, 4});
         if (lane == &world->lanes[world_owner(world, "counts", hash_shard(hash, WORLD_SHARDS))]) {
-            world->cut_counts[number] = world->counts[number];
+            world->cut.counts[number] = world->counts[number];
         }
     }
     for (uint32_t index = 0; index < WORLD_TIMERS_MAX; index++) {
         if (lane == &world->lanes[world_owner(world, "due", index % WORLD_SHARDS)]) {
-            world->cut_timers[index] = world->timers[index];
+            world->cut.timers[index] = world->timers[index];
         }
     }
     const uint64_t id = lane->ordered;
@@ -451,7 +470,7 @@ static void lane_cut(struct world *world, struct world_lane *lane)
 void world_turn(struct world *world, uint32_t steps)
 {
     world->now_ns += 1000;
-    (void)checkpoint_poll(world->checkpoint, world->now_ns, 0);
+    (void)checkpoint_poll(world->checkpoint, world->now_ns, world->wait_ns);
     for (uint32_t number = 0; number < world->lane_count; number++) {
         struct world_lane *lane = &world->lanes[number];
         struct snapshot_outcome outcome;
@@ -513,7 +532,7 @@ int world_restore(struct world *world, uint64_t id, struct restore_report *repor
     return restore_state(&config, NULL, report, error);
 }
 
-void world_compare(struct world *world, const struct world *with)
+void world_compare(struct world *world, const struct world_cut *with)
 {
     struct keyed *keyed = malloc(sizeof(*keyed));
     assert_non_null(keyed);
@@ -523,7 +542,7 @@ void world_compare(struct world *world, const struct world *with)
     for (uint32_t number = 0; number < WORLD_KEYS; number++) {
         keyed_fill(world, number, keyed);
         struct world_dump mine = dump(keyed);
-        const struct world_dump *other = &with->cut[number];
+        const struct world_dump *other = &with->cards[number];
         assert_int_equal(mine.count, other->count);
         assert_true((mine.bytes == NULL) == (other->bytes == NULL));
         if (mine.bytes != NULL) {
@@ -531,10 +550,10 @@ void world_compare(struct world *world, const struct world *with)
             cards++;
         }
         free(mine.bytes);
-        world->counts[number] = with->cut_counts[number];
+        world->counts[number] = with->counts[number];
         counts += world->counts[number] != 0;
     }
-    memcpy(world->timers, with->cut_timers, sizeof(world->timers));
+    memcpy(world->timers, with->timers, sizeof(world->timers));
     for (uint32_t index = 0; index < WORLD_TIMERS_MAX; index++) {
         timers += world->timers[index].handle.sequence != 0;
     }
@@ -571,6 +590,46 @@ void world_check(struct world *world)
         while (table_scan(lane->cards, &cursor, card_check, lane->heap)) {
         }
     }
+}
+
+/* Clears what a value holds and asks for the entry to be removed. */
+static enum table_visit card_drop(void *context, const struct table_entry *entry)
+{
+    struct world_lane *lane = context;
+    struct world_value *value = table_entry_write(lane->cards, entry);
+    while (!list_clear(lane->heap, list_of(value), 100)) {
+    }
+    while (!ordered_clear(lane->heap, map_of(value), 100)) {
+    }
+    if (value->blob != 0) {
+        heap_blob_release(lane->heap, value->blob);
+    }
+    if (value->block != 0) {
+        heap_release(lane->heap, value->block);
+    }
+    return TABLE_REMOVE;
+}
+
+void world_use(struct world *world)
+{
+    const size_t bytes = TIMERS_PAYLOAD_BYTES_MAX;
+    uint8_t *scratch = malloc(bytes);
+    assert_non_null(scratch);
+    for (uint32_t number = 0; number < world->lane_count; number++) {
+        struct world_lane *lane = &world->lanes[number];
+        struct timer_due due;
+        while (timers_pop(lane->timers, INT64_MAX, (struct span_mut){scratch, bytes}, &due)) {
+        }
+        struct table_cursor cursor = {0};
+        while (table_scan(lane->cards, &cursor, card_drop, lane)) {
+        }
+        assert_int_equal(table_counters(lane->cards)->entries, 0);
+        while (heap_poll(lane->heap, 1000) == 1000) {
+        }
+        arena_check(lane->arena);
+        heap_check(lane->heap);
+    }
+    free(scratch);
 }
 
 void world_drain_timers(struct world *world)

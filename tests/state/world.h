@@ -41,6 +41,13 @@ struct world_dump {
     size_t count;
 };
 
+/* What lanes held at their cuts. */
+struct world_cut {
+    struct world_dump cards[WORLD_KEYS];
+    uint64_t counts[WORLD_KEYS];
+    struct world_timer timers[WORLD_TIMERS_MAX];
+};
+
 struct world_lane {
     void *memory;
     struct arena *arena;
@@ -65,10 +72,8 @@ struct world {
     struct snapshot *snapshots[WORLD_LANES_MAX];
     uint64_t counts[WORLD_KEYS]; /* what the second table must hold */
     struct world_timer timers[WORLD_TIMERS_MAX];
-    /* as it was at the cuts of the last checkpoint */
-    struct world_dump cut[WORLD_KEYS];
-    uint64_t cut_counts[WORLD_KEYS];
-    struct world_timer cut_timers[WORLD_TIMERS_MAX];
+    uint64_t wait_ns;     /* passed to the coordinator */
+    struct world_cut cut; /* of each lane the last one */
 };
 
 struct world_config {
@@ -108,14 +113,23 @@ struct checkpoint_report world_checkpoint(struct world *world, uint32_t steps_a_
 int world_restore(struct world *world, uint64_t id, struct restore_report *report,
                   struct error *error);
 
-/* Compares with another world's last cuts; takes its timers over as one's own. */
-void world_compare(struct world *world, const struct world *with);
+/* Compares with what was written down at cuts; takes timers and counts over as one's own. */
+void world_compare(struct world *world, const struct world_cut *with);
+
+/* Makes a second copy of what was written down; freed by world_cut_free. */
+void world_cut_copy(const struct world_cut *from, struct world_cut *into);
+
+/* Frees the bytes. */
+void world_cut_free(struct world_cut *cut);
 
 /* Walks all shapes with their own checks. */
 void world_check(struct world *world);
 
 /* Pops all timers and compares with the list, which is empty then. */
 void world_drain_timers(struct world *world);
+
+/* Drops every key and pops every timer, whatever they hold. */
+void world_use(struct world *world);
 
 /* The lane that owns a shard. */
 uint32_t world_owner(void *context, const char *name, uint32_t shard);
