@@ -210,13 +210,15 @@ static void end(struct checkpoint *checkpoint, uint64_t now_ns)
         checkpoint->base_id = open->id;
         checkpoint->chain = open->base_id == 0 ? 1 : checkpoint->chain + 1U;
         counters->complete++;
-        counters->failed_in_a_row = 0;
+        /* Relaxed: pairs with checkpoint_is_in_trouble, which looks at the number alone. */
+        __atomic_store_n(&counters->failed_in_a_row, 0, __ATOMIC_RELAXED);
         counters->last_complete_id = open->id;
         counters->last_complete_ns = now_ns;
         counters->bytes += open->bytes;
     } else {
         counters->failed++;
-        counters->failed_in_a_row++;
+        __atomic_store_n(&counters->failed_in_a_row, counters->failed_in_a_row + 1U,
+                         __ATOMIC_RELAXED);
     }
     checkpoint->phase = PHASE_TELLING;
     report_push(checkpoint);

@@ -216,33 +216,46 @@ static bool is_key_sound(const struct segment_layout *layout, const uint8_t *pag
                                        : bytes <= layout->key_inline_bytes;
 }
 
+/* Counts an entry's way from its home group to where it stands. */
+static void way_count(const struct segment_layout *layout, const struct segment_spot *spot,
+                      uint32_t slot, uint16_t *passed)
+{
+    const uint32_t stop = slot / layout->group_slots;
+    ASSERT_SLOW(slot < layout->slot_count);
+    for (uint32_t group = segment_group(layout, spot); group != stop;
+         group = group_next(layout, group)) {
+        passed[group]++;
+    }
+}
+
 bool segment_is_sound(const struct segment_layout *layout, const uint8_t *page,
-                      uint32_t shard_count, uint32_t shard)
+                      const struct segment_place *place, bool *has_refs)
 {
     const struct segment_head *head = (const void *)page;
-    ASSERT(shard < shard_count && layout->group_count <= GROUP_COUNT_MAX);
+    ASSERT(place->shard < place->shard_count && layout->group_count <= GROUP_COUNT_MAX);
     ASSERT(head->depth <= SEGMENT_INDEX_BITS);
+    const uint32_t mask = (1U << head->depth) - 1U;
     uint32_t count = 0;
-    uint32_t passed[GROUP_COUNT_MAX + 1U] = {0};
-    for (uint32_t slot = 0; slot < layout->slot_count; slot++) {
-        const uint8_t tag = segment_tag(layout, page, slot);
-        if (tag == 0) {
-            continue;
-        }
-        if (!is_key_sound(layout, page, slot)) {
-            return false;
-        }
-        count++;
-        const struct segment_spot spot =
-            segment_spot_of(segment_hash(layout, page, slot), shard_count);
-        if (spot.tag != tag || spot.shard != shard ||
-            (spot.index & ((1U << head->depth) - 1U)) != head->pattern) {
-            return false;
-        }
-        const uint32_t stop = slot / layout->group_slots;
-        for (uint32_t group = segment_group(layout, &spot); group != stop;
-             group = group_next(layout, group)) {
-            passed[group]++;
+    uint16_t passed[GROUP_COUNT_MAX] = {0};
+    *has_refs = false;
+    for (uint32_t group = 0; group < layout->group_count; group++) {
+        const uint8_t *tags = page + group_offset(group);
+        const uint32_t first = group * layout->group_slots;
+        uint32_t used = ~tags_match(tags, 0) & ((1U << layout->group_slots) - 1U);
+        for (; used != 0; used &= used - 1U, count++) {
+            const uint32_t lane = (uint32_t)__builtin_ctz(used);
+            if (!is_key_sound(layout, page, first + lane)) {
+                return false;
+            }
+            const struct segment_spot spot =
+                segment_spot_of(segment_hash(layout, page, first + lane), place->shard_count);
+            if (spot.tag != tags[lane] || spot.shard != place->shard ||
+                (spot.index & mask) != head->pattern ||
+                (place->part != SEGMENT_PARTS_MAX && spot.part != place->part)) {
+                return false;
+            }
+            *has_refs |= page[segment_key_offset(layout, first + lane)] == SEGMENT_KEY_IS_REF;
+            way_count(layout, &spot, first + lane, passed);
         }
     }
     bool is_sound = count == head->count;

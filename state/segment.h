@@ -42,6 +42,13 @@ struct segment_head {
 };
 static_assert(sizeof(struct segment_head) == 16, "groups stay aligned to 16");
 
+/* Whose a page is said to be. */
+struct segment_place {
+    uint32_t shard_count;
+    uint32_t shard;
+    uint32_t part; /* SEGMENT_PARTS_MAX: any */
+};
+
 /* How a table divides its segments; the same for all of them. */
 struct segment_layout {
     uint32_t group_count;
@@ -118,11 +125,11 @@ void segment_move(const struct segment_layout *layout, uint8_t *from, uint8_t *c
                   uint32_t shard_count, uint32_t mask);
 
 /* Walks a page that came from a disk.
- * shard    whose it is
+ * has_refs set to whether a key lies in the heap
  * returns  whether every entry is where and as it should be; references are not followed
  * threads  control */
 bool segment_is_sound(const struct segment_layout *layout, const uint8_t *page,
-                      uint32_t shard_count, uint32_t shard);
+                      const struct segment_place *place, bool *has_refs);
 
 /* Walks a page and stops the process at a contradiction.
  * threads  owning lane only */

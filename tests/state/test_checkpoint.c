@@ -3,12 +3,15 @@
  * of lane, store and time, bases and chains, requests and reports. */
 #include "state/checkpoint.h"
 
+#include <pthread.h>
+
 #include "tests/state/world.h"
 
 struct rig {
     struct store *store;
     struct world_config config;
     struct world *world;
+    bool is_stopped; /* atomic */
 };
 
 static void rig_open_at(struct rig *rig, uint32_t lane_count, uint32_t full_every)
@@ -319,6 +322,44 @@ static void test_reports_that_nobody_takes_then_the_oldest_are_lost(void **state
     rig_close(&rig);
 }
 
+/* The storage thread of the test below. */
+static void *storage_run(void *context)
+{
+    struct rig *rig = context;
+    uint64_t now_ns = 1;
+    while (!__atomic_load_n(&rig->is_stopped, __ATOMIC_ACQUIRE) ||
+           !checkpoint_is_idle(rig->world->checkpoint)) {
+        now_ns += 1000;
+        (void)checkpoint_poll(rig->world->checkpoint, now_ns, 0);
+    }
+    return NULL;
+}
+
+static void test_lane_and_storage_in_two_threads_then_complete_and_exact(void **state)
+{
+    (void)state;
+    struct rig rig = {0};
+    rig_open_at(&rig, 1, 4);
+    rig.store->in_flight_max = 3;
+    pthread_t storage;
+    assert_int_equal(pthread_create(&storage, NULL, storage_run, &rig), 0);
+    struct checkpoint_report report = {0};
+    for (uint32_t round = 0; round < 25; round++) {
+        checkpoint_request(rig.world->checkpoint, false);
+        while (!checkpoint_report(rig.world->checkpoint, &report)) {
+            rig.world->now_ns += 1000;
+            world_lane_turn(rig.world, 0, 3);
+        }
+        assert_int_equal(report.result, CHECKPOINT_COMPLETE);
+    }
+    __atomic_store_n(&rig.is_stopped, true,
+                     __ATOMIC_RELEASE); /* pairs with storage_run's acquire */
+    assert_int_equal(pthread_join(storage, NULL), 0);
+    assert_int_equal(checkpoint_counters(rig.world->checkpoint)->complete, 25);
+    restore_check(&rig, report.id);
+    rig_close(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -332,6 +373,7 @@ int main(void)
         cmocka_unit_test(test_interval_then_checkpoints_begin_at_it_and_hold_stops_them),
         cmocka_unit_test(test_idle_then_scrubs_and_a_damaged_base_makes_the_next_full),
         cmocka_unit_test(test_reports_that_nobody_takes_then_the_oldest_are_lost),
+        cmocka_unit_test(test_lane_and_storage_in_two_threads_then_complete_and_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -467,23 +467,28 @@ static void lane_cut(struct world *world, struct world_lane *lane)
     free(keyed);
 }
 
+void world_lane_turn(struct world *world, uint32_t number, uint32_t steps)
+{
+    struct world_lane *lane = &world->lanes[number];
+    struct snapshot_outcome outcome;
+    uint64_t id;
+    if (snapshot_ordered(lane->snapshot, &id)) {
+        lane->ordered = id;
+    }
+    if (lane->ordered != 0 && (steps == 0 || below(world, 3) == 0)) {
+        lane_cut(world, lane);
+    }
+    (void)snapshot_poll(lane->snapshot, world->now_ns, number % 2 == 0);
+    (void)snapshot_outcome(lane->snapshot, &outcome);
+    world_run(world, steps);
+}
+
 void world_turn(struct world *world, uint32_t steps)
 {
     world->now_ns += 1000;
     (void)checkpoint_poll(world->checkpoint, world->now_ns, world->wait_ns);
     for (uint32_t number = 0; number < world->lane_count; number++) {
-        struct world_lane *lane = &world->lanes[number];
-        struct snapshot_outcome outcome;
-        uint64_t id;
-        if (snapshot_ordered(lane->snapshot, &id)) {
-            lane->ordered = id;
-        }
-        if (lane->ordered != 0 && (steps == 0 || below(world, 3) == 0)) {
-            lane_cut(world, lane);
-        }
-        (void)snapshot_poll(lane->snapshot, world->now_ns, number % 2 == 0);
-        (void)snapshot_outcome(lane->snapshot, &outcome);
-        world_run(world, steps);
+        world_lane_turn(world, number, steps);
     }
 }
 

@@ -104,6 +104,9 @@ void world_run(struct world *world, uint32_t steps);
  * cuts some turns later. */
 void world_turn(struct world *world, uint32_t steps);
 
+/* One lane's part of a turn, without the coordinator. */
+void world_lane_turn(struct world *world, uint32_t number, uint32_t steps);
+
 /* Takes a checkpoint while updates go on.
  * returns  its report */
 struct checkpoint_report world_checkpoint(struct world *world, uint32_t steps_a_turn);
