@@ -12,6 +12,11 @@
  * With settle, a source is asked again only once everything before has been worked off; then the
  * order does not depend on the size of parcels either (replay).
  *
+ * Memory. While a lane's arena has only its reserve left (arena_is_full), sources of all lanes take
+ * no record; what is in flight is worked off, barriers pass, time goes on, so checkpoints and
+ * expiry do. The lane goes back to reading by itself once half the reserve more is free. Without a
+ * reserve an arena is never full in this sense, and fails the job when its last page is gone.
+ *
  * Cut. A barrier passes the stages of a lane one by one and each that it has passed is held, so
  * that state of all of them is as of the barrier at one moment: the lane's cut (hooks.cut). State of
  * a lane lies in one arena, hence one cut for all.
@@ -72,6 +77,13 @@ enum job_state {
     JOB_FAILED, /* see job_lane_failure */
 };
 
+/* How a lane's arena stands. */
+enum job_memory {
+    JOB_MEMORY_FINE = 0,
+    JOB_MEMORY_LOW,  /* below its warning line */
+    JOB_MEMORY_FULL, /* below its reserve: sources of all lanes are held */
+};
+
 struct job;
 
 /* Makes every instance, queue, ring and pool of a job.
@@ -93,6 +105,19 @@ uint32_t job_lane_poll(struct job *job, uint32_t lane, uint64_t now_ns);
 /* Tells how a lane's part of the job stands.
  * threads  owning lane only */
 enum job_state job_lane_state(struct job *job, uint32_t lane);
+
+/* Tells how the lane's memory stood when the turn began; each level is left a little later than it
+ * was entered.
+ * threads  owning lane only */
+enum job_memory job_lane_memory(const struct job *job, uint32_t lane);
+
+/* Counts the free pages of the lane's arena; 0 where it has none.
+ * threads  owning lane only */
+uint32_t job_lane_pages_free(const struct job *job, uint32_t lane);
+
+/* Tells whether sources are held because some lane's arena is full.
+ * threads  any */
+bool job_is_held(const struct job *job);
 
 /* Tells why a lane failed: the stage that failed first.
  * returns  borrowed

@@ -15,6 +15,7 @@ struct job_lane {
     uint8_t *key_scratch;   /* KEY_BYTES_MAX */
     uint32_t *waiting_rows; /* stage_count: of this turn, behind each place */
     enum job_state state;
+    enum job_memory memory;
     struct error failure;
     int64_t barrier_epoch;     /* ordered last; 0: none */
     bool is_cutting;           /* it has not passed all stages yet */
@@ -23,7 +24,10 @@ struct job_lane {
 };
 
 struct job {
-    struct job_config config;
+    /* Bit n: the arena of lane n is full. Each lane sets its own, all look every turn; relaxed, for
+     * it carries nothing but itself. */
+    _Alignas(CACHE_LINE_BYTES) uint64_t full_lanes;
+    _Alignas(CACHE_LINE_BYTES) struct job_config config;
     struct placement placement;
     struct job_lane lanes[PLACEMENT_LANES_MAX];
 };

@@ -25,6 +25,7 @@ struct lane {
     enum lane_state state;
     struct error failure;
     uint32_t quiet_turns;
+    enum job_memory memory; /* said last */
     _Alignas(CACHE_LINE_BYTES) struct lane_counters counters;
 };
 
@@ -155,6 +156,21 @@ static uint32_t poll_all(const struct lane_poller *pollers, uint32_t count, uint
     return work;
 }
 
+static void tell_memory(struct lane *lane)
+{
+    static const enum lane_event_kind kinds[] = {
+        [JOB_MEMORY_FINE] = LANE_EVENT_STATE_FINE,
+        [JOB_MEMORY_LOW] = LANE_EVENT_STATE_LOW,
+        [JOB_MEMORY_FULL] = LANE_EVENT_STATE_FULL,
+    };
+    const enum job_memory memory = job_lane_memory(lane->config.job, lane->config.number);
+    ASSERT((size_t)memory < COUNT_OF(kinds));
+    if (UNLIKELY(memory != lane->memory)) {
+        lane->memory = memory;
+        lane_post(lane, kinds[memory], job_lane_pages_free(lane->config.job, lane->config.number));
+    }
+}
+
 /* Polls the job and says what became of it. */
 static uint32_t poll_job(struct lane *lane, uint64_t now_ns)
 {
@@ -163,6 +179,7 @@ static uint32_t poll_job(struct lane *lane, uint64_t now_ns)
     struct job *job = lane->config.job;
     const uint32_t number = lane->config.number;
     const uint32_t work = job_lane_poll(job, number, now_ns);
+    tell_memory(lane);
     const enum job_state state = job_lane_state(job, number);
     if (state == JOB_FAILED && lane->state != LANE_PARKED) {
         lane_fail(lane, job_lane_failure(job, number));

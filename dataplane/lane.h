@@ -54,6 +54,10 @@ enum lane_event_kind {
     LANE_EVENT_FAILED,  /* parked: see lane_failure */
     LANE_EVENT_STOPPED, /* the loop has been left */
     LANE_EVENT_BARRIER, /* value: an epoch that has passed every node of the lane */
+    /* The lane's arena crossed a line, job.h; value: its free pages. */
+    LANE_EVENT_STATE_FINE,
+    LANE_EVENT_STATE_LOW,
+    LANE_EVENT_STATE_FULL, /* sources are held until LOW or FINE follows */
 };
 
 struct lane_event {

@@ -109,6 +109,7 @@ int arena_create(const struct arena_config *config, struct arena **out, struct e
         .page_fresh = 1,
         .shard_count = config->shard_count,
         .warn_pages_free = config->warn_pages_free,
+        .reserve_pages = config->reserve_pages,
         .preimage = config->preimage,
         .preimage_context = config->preimage_context,
     };
@@ -230,6 +231,11 @@ uint32_t arena_pages_free(const struct arena *arena)
 bool arena_is_low(const struct arena *arena)
 {
     return arena_pages_free(arena) < arena->warn_pages_free;
+}
+
+bool arena_is_full(const struct arena *arena)
+{
+    return arena_pages_free(arena) < arena->reserve_pages;
 }
 
 int arena_object_create(struct arena *arena, enum arena_object_kind kind, const char *name,

@@ -72,6 +72,8 @@ struct arena_config {
     size_t bytes;                /* of memory; the arena takes its metadata out of the end of it */
     uint32_t shard_count;        /* 1..ARENA_SHARD_COUNT_MAX, the job's, not the lane's */
     uint32_t warn_pages_free;    /* is_low turns true when fewer pages than this are free */
+    uint32_t reserve_pages;      /* is_full turns true when fewer than this are: work in flight
+                                  * may still have them */
     arena_preimage_fn *preimage; /* may be NULL: then nothing is called */
     void *preimage_context;
     bool is_lazy; /* pages are first touched when they are used: replay, never a live lane */
@@ -118,6 +120,7 @@ struct arena {
     uint32_t object_count;
     uint32_t shard_count;
     uint32_t warn_pages_free;
+    uint32_t reserve_pages;
     uint32_t acquire_fail_after; /* test seam, see arena_fail_after */
     arena_preimage_fn *preimage;
     void *preimage_context;
@@ -177,6 +180,10 @@ uint32_t arena_pages_free(const struct arena *arena);
 /* Tells whether free pages are below the configured warning line.
  * threads  owning lane only */
 bool arena_is_low(const struct arena *arena);
+
+/* Tells whether only the reserve is left: nothing new should be begun.
+ * threads  owning lane only */
+bool arena_is_full(const struct arena *arena);
 
 /* Registers a named object with one zeroed root of ARENA_ROOT_BYTES per shard.
  * name     unique in the arena, shorter than ARENA_OBJECT_NAME_BYTES; copied

@@ -105,6 +105,13 @@ int heap_blob_compare(const struct heap *heap, uint64_t ref, struct span with);
  * threads  owning lane only */
 uint32_t heap_poll(struct heap *heap, uint32_t step_count_max);
 
+/* Tells whether heap_poll has something to do.
+ * threads  owning lane only */
+static inline bool heap_has_queue(const struct heap *heap)
+{
+    return heap->counters.blob_pages_queued != 0;
+}
+
 /* Walks every page of the heap and stops the process at a contradiction; for tests.
  * threads  owning lane only */
 void heap_check(const struct heap *heap);

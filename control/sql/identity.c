@@ -228,7 +228,9 @@ static uint64_t identify_group(const struct plan_node *node, const struct traits
         own->columns[group->key.count + i] =
             add(own->rows, of_call(&group->calls[i], input->columns));
     }
-    const uint64_t hash = add(own->rows, group->input_updates);
+    /* State that expires has its time of writing in each value. */
+    const uint64_t hash =
+        add(own->rows, group->input_updates | (group->ttl_ms != 0 ? UINT64_C(2) : 0));
     return add_calls(hash, group->calls, group->call_count, input->columns);
 }
 
@@ -292,7 +294,7 @@ static uint64_t identify_over(const struct plan_node *node, const struct traits 
     const uint32_t frame_count = over->frame_count == 0 ? 1 : over->frame_count;
     const uint64_t keyed =
         add_key(add(add(20, input->rows), over->on_arrival), &over->key, input->columns);
-    uint64_t hash = add(keyed, frame_count);
+    uint64_t hash = add(keyed, frame_count | (over->ttl_ms != 0 ? UINT64_C(1) << 32 : 0));
     uint32_t column = input_columns;
     memcpy(own->columns, input->columns, input_columns * sizeof(*own->columns));
     for (uint32_t i = 0; i < frame_count; i++) {

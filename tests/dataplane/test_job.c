@@ -6,6 +6,9 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "state/arena.h"
+#include "state/heap.h"
+
 #define LANES_MAX 4
 
 struct fixture {
@@ -433,6 +436,157 @@ static void test_barrier_cuts_all_nodes_at_the_same_rows(void **state)
     end(&f);
 }
 
+/* Two lanes that read and operate; the arena of the second is filled by hand. */
+struct memory_fixture {
+    struct fixture f;
+    void *memory;
+    struct arena *arena;
+    struct heap *heap;
+    uint32_t pages[64];
+    uint32_t page_count;
+    uint32_t sink;
+};
+
+static void memory_begin(struct memory_fixture *m, uint32_t reserve_pages)
+{
+    memset(m, 0, sizeof(*m));
+    begin(&m->f, 2);
+    const size_t bytes = (size_t)64 * ARENA_PAGE_BYTES;
+    m->memory = aligned_alloc(ARENA_PAGE_BYTES, bytes);
+    const struct arena_config arena = {.memory = m->memory,
+                                       .bytes = bytes,
+                                       .shard_count = 2,
+                                       .warn_pages_free = 20,
+                                       .reserve_pages = reserve_pages};
+    assert_int_equal(arena_create(&arena, &m->arena, NULL), 0);
+    assert_int_equal(heap_create(m->arena, &m->heap, NULL), 0);
+    (void)fake_node(&m->f.plan, PLAN_SOURCE, 0, PLAN_FORWARD, 0, (uint32_t[]){0});
+    (void)fake_node(&m->f.plan, PLAN_OVER, FAKE_COPY, PLAN_HASH, FAKE_INPUTS(0));
+    m->sink = fake_node(&m->f.plan, PLAN_SINK, 0, PLAN_FORWARD, FAKE_INPUTS(1));
+    struct job_config config = fake_config(&m->f.plan, 2, m->f.worlds, &m->f.memory);
+    config.lanes[1].arena = m->arena;
+    config.lanes[1].heap = m->heap;
+    start(&m->f, &config);
+}
+
+static void memory_end(struct memory_fixture *m)
+{
+    end(&m->f);
+    heap_destroy(m->heap);
+    free(m->memory);
+}
+
+static void pages_take(struct memory_fixture *m, uint32_t left)
+{
+    while (arena_pages_free(m->arena) > left) {
+        m->pages[m->page_count++] = arena_page_acquire(m->arena, 0, ARENA_PAGE_HEAP);
+    }
+    while (arena_pages_free(m->arena) < left) {
+        arena_page_release(m->arena, m->pages[--m->page_count]);
+    }
+}
+
+static void turn(struct memory_fixture *m, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        (void)job_lane_poll(m->f.job, 0, i);
+        (void)job_lane_poll(m->f.job, 1, i);
+    }
+}
+
+static uint64_t rows_read(const struct memory_fixture *m)
+{
+    return job_stage(m->f.job, 0, 0)->stage_counters[STAGE_ROWS_OUT] +
+           job_stage(m->f.job, 1, 0)->stage_counters[STAGE_ROWS_OUT];
+}
+
+static void test_full_arena_holds_the_sources_of_all_lanes_and_nothing_else(void **state)
+{
+    struct memory_fixture m;
+    memory_begin(&m, 10);
+    turn(&m, 1);
+    const uint64_t before = rows_read(&m);
+    assert_true(before > 0 && before < 2000);
+    pages_take(&m, 9);
+    (void)job_lane_poll(m.f.job, 1, 1); /* the lane sees it first */
+    assert_true(job_is_held(m.f.job));
+    assert_int_equal(job_lane_memory(m.f.job, 1), JOB_MEMORY_FULL);
+    const uint64_t held = rows_read(&m);
+    job_lane_barrier(m.f.job, 0, 5);
+    job_lane_barrier(m.f.job, 1, 5);
+    turn(&m, 100);
+    assert_int_equal(rows_read(&m), held);
+    assert_int_equal(logged(&m.f, m.sink), held); /* what was in flight has gone through */
+    assert_int_equal(job_lane_held_rows(m.f.job, 0) + job_lane_held_rows(m.f.job, 1), 0);
+    pages_take(&m, 14); /* more than the reserve, not yet half of it more */
+    turn(&m, 100);
+    assert_int_equal(rows_read(&m), held);
+    pages_take(&m, 15);
+    turn(&m, 2);
+    assert_false(job_is_held(m.f.job));
+    assert_int_equal(job_lane_memory(m.f.job, 1), JOB_MEMORY_LOW);
+    fake_run(m.f.job, 2, 3000);
+    assert_int_equal(logged(&m.f, m.sink), 2000);
+    memory_end(&m);
+}
+
+static void test_full_arena_when_drained_then_the_job_ends_with_what_it_has(void **state)
+{
+    struct memory_fixture m;
+    memory_begin(&m, 10);
+    turn(&m, 1);
+    pages_take(&m, 5);
+    turn(&m, 2);
+    const uint64_t held = rows_read(&m);
+    assert_true(held < 2000);
+    job_lane_drain(m.f.job, 0);
+    job_lane_drain(m.f.job, 1);
+    fake_run(m.f.job, 2, 1000);
+    assert_int_equal(logged(&m.f, m.sink), held);
+    memory_end(&m);
+}
+
+static void test_arena_without_reserve_is_low_and_never_held(void **state)
+{
+    struct memory_fixture m;
+    memory_begin(&m, 0);
+    turn(&m, 1);
+    assert_int_equal(job_lane_memory(m.f.job, 1), JOB_MEMORY_FINE);
+    pages_take(&m, 0);
+    turn(&m, 2);
+    assert_int_equal(job_lane_memory(m.f.job, 1), JOB_MEMORY_LOW);
+    assert_int_equal(job_lane_pages_free(m.f.job, 1), 0);
+    assert_int_equal(job_lane_memory(m.f.job, 0), JOB_MEMORY_FINE); /* it has none */
+    assert_false(job_is_held(m.f.job));
+    pages_take(&m, 21); /* the line is 20, left two pages later */
+    turn(&m, 1);
+    assert_int_equal(job_lane_memory(m.f.job, 1), JOB_MEMORY_LOW);
+    pages_take(&m, 22);
+    turn(&m, 1);
+    assert_int_equal(job_lane_memory(m.f.job, 1), JOB_MEMORY_FINE);
+    fake_run(m.f.job, 2, 3000);
+    memory_end(&m);
+}
+
+static void test_turns_free_what_was_released_without_any_row(void **state)
+{
+    struct memory_fixture m;
+    memory_begin(&m, 0);
+    turn(&m, 1);
+    static const uint8_t bytes[30 * ARENA_PAGE_BYTES];
+    const uint32_t free_before = arena_pages_free(m.arena);
+    const uint64_t blob = heap_blob_store(m.heap, 0, (struct span){bytes, sizeof(bytes)});
+    assert_true(blob != 0);
+    heap_blob_release(m.heap, blob);
+    const uint32_t used = free_before - arena_pages_free(m.arena);
+    assert_true(used >= 30);
+    turn(&m, 1);
+    assert_in_range(free_before - arena_pages_free(m.arena), used - 16, used - 14);
+    turn(&m, 2);
+    assert_in_range(free_before - arena_pages_free(m.arena), 0, 2);
+    memory_end(&m);
+}
+
 struct runner {
     struct job *job;
     uint32_t lane;
@@ -497,6 +651,10 @@ int main(void)
         cmocka_unit_test(test_full_sink_stops_the_source_with_bounded_rows),
         cmocka_unit_test(test_drain_ends_without_the_last_watermark),
         cmocka_unit_test(test_barrier_cuts_all_nodes_at_the_same_rows),
+        cmocka_unit_test(test_full_arena_holds_the_sources_of_all_lanes_and_nothing_else),
+        cmocka_unit_test(test_full_arena_when_drained_then_the_job_ends_with_what_it_has),
+        cmocka_unit_test(test_arena_without_reserve_is_low_and_never_held),
+        cmocka_unit_test(test_turns_free_what_was_released_without_any_row),
         cmocka_unit_test(test_two_lanes_in_two_threads_bring_every_row_through),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,8 @@
 #include <sched.h>
 
 #include "dataplane/lane.h"
+#include "state/arena.h"
+#include "state/heap.h"
 
 struct fixture {
     struct fake_plan plan;
@@ -13,6 +15,9 @@ struct fixture {
     struct fake_memory memory;
     struct job *job;
     struct lane *lane;
+    void *state;
+    struct arena *arena;
+    struct heap *heap;
     char order[64];
     uint32_t polls;
     uint64_t now_ns;
@@ -54,6 +59,13 @@ static void begin(struct fixture *f, const struct operator_ops *(*find)(enum pla
     struct job_config config = fake_config(&f->plan, 1, &f->world, &f->memory);
     config.find_operator = find;
     struct error error = {0};
+    const size_t bytes = (size_t)64 * ARENA_PAGE_BYTES;
+    f->state = aligned_alloc(ARENA_PAGE_BYTES, bytes);
+    const struct arena_config arena = {.memory = f->state, .bytes = bytes, .shard_count = 1};
+    assert_int_equal(arena_create(&arena, &f->arena, &error), 0);
+    assert_int_equal(heap_create(f->arena, &f->heap, &error), 0);
+    config.lanes[0].arena = f->arena;
+    config.lanes[0].heap = f->heap;
     assert_int_equal(job_create(&config, &f->job, &error), 0);
     const struct lane_config lane = {
         .job = f->job,
@@ -72,6 +84,8 @@ static void end(struct fixture *f)
 {
     lane_destroy(f->lane);
     job_destroy(f->job);
+    heap_destroy(f->heap);
+    free(f->state);
     fake_memory_free(&f->memory);
     fake_world_free(&f->world);
 }
@@ -99,6 +113,31 @@ static void test_turn_polls_before_job_after_and_reports_the_end(void **state)
     assert_false(lane_event(f.lane, &event));
     assert_int_equal(f.polls, 19);
     assert_int_equal(lane_counters(f.lane)->turns, 19);
+    end(&f);
+}
+
+static void test_memory_that_crosses_a_line_is_told_once(void **state)
+{
+    struct fixture f;
+    begin(&f, fake_find);
+    struct lane_event event = {0};
+    (void)lane_turn(f.lane, 1);
+    assert_false(lane_event(f.lane, &event));
+    f.arena->warn_pages_free = 1000;
+    (void)lane_turn(f.lane, 2);
+    (void)lane_turn(f.lane, 3);
+    assert_true(lane_event(f.lane, &event));
+    assert_int_equal(event.kind, LANE_EVENT_STATE_LOW);
+    assert_int_equal(event.value, arena_pages_free(f.arena));
+    assert_false(lane_event(f.lane, &event));
+    f.arena->reserve_pages = 1000;
+    (void)lane_turn(f.lane, 4);
+    expect_event(&f, LANE_EVENT_STATE_FULL);
+    f.arena->reserve_pages = 0;
+    f.arena->warn_pages_free = 0;
+    (void)lane_turn(f.lane, 5);
+    expect_event(&f, LANE_EVENT_STATE_FINE);
+    assert_false(lane_event(f.lane, &event));
     end(&f);
 }
 
@@ -227,6 +266,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_turn_polls_before_job_after_and_reports_the_end),
+        cmocka_unit_test(test_memory_that_crosses_a_line_is_told_once),
         cmocka_unit_test(test_commands_run_on_the_lane_in_order),
         cmocka_unit_test(test_command_ring_when_full_then_refuses),
         cmocka_unit_test(test_lane_when_an_operator_fails_then_parks_with_the_reason),

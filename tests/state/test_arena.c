@@ -95,6 +95,30 @@ static void test_is_low_below_the_line_tells(void **state)
     fixture_close(&fixture);
 }
 
+static void test_is_full_when_only_the_reserve_is_left_and_it_can_be_used(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_open(&fixture, 128, 1);
+    struct arena *arena = fixture.arena;
+    assert_false(arena_is_full(arena)); /* without a reserve it never is */
+    arena->reserve_pages = 3;
+    uint32_t last = 0;
+    while (arena_pages_free(arena) > 3) {
+        last = arena_page_acquire(arena, 0, ARENA_PAGE_HEAP);
+        assert_true(last != 0);
+    }
+    assert_false(arena_is_full(arena));
+    assert_true(arena_page_acquire(arena, 0, ARENA_PAGE_HEAP) != 0);
+    assert_true(arena_is_full(arena));
+    assert_true(arena_page_acquire(arena, 0, ARENA_PAGE_HEAP) != 0);
+    assert_true(arena_page_acquire(arena, 0, ARENA_PAGE_HEAP) != 0);
+    assert_int_equal(arena_page_acquire(arena, 0, ARENA_PAGE_HEAP), 0);
+    arena_page_release(arena, last);
+    assert_true(arena_is_full(arena));
+    fixture_close(&fixture);
+}
+
 static void test_fail_after_refuses_from_the_nth_acquire_on(void **state)
 {
     (void)state;
@@ -237,6 +261,7 @@ int main(void)
         cmocka_unit_test(test_create_with_any_size_keeps_metadata_inside_the_memory),
         cmocka_unit_test(test_acquire_until_exhausted_then_release_makes_all_pages_free_again),
         cmocka_unit_test(test_is_low_below_the_line_tells),
+        cmocka_unit_test(test_is_full_when_only_the_reserve_is_left_and_it_can_be_used),
         cmocka_unit_test(test_fail_after_refuses_from_the_nth_acquire_on),
         cmocka_unit_test(test_write_in_a_new_epoch_calls_the_hook_once_with_the_old_image),
         cmocka_unit_test(test_page_released_and_reacquired_after_a_barrier_is_rebuilt),
