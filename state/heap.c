@@ -491,10 +491,13 @@ uint32_t heap_poll(struct heap *heap, uint32_t step_count_max)
     ASSERT(step_count_max != 0);
     struct arena *arena = heap->arena;
     uint32_t steps = 0;
-    while (heap->counters.blob_pages_queued != 0 && steps < step_count_max) {
+    while (heap_has_queue(heap) && steps < step_count_max) {
         const struct heap_root *root = arena_root_read(arena, heap->object, heap->queue_shard);
         if (root != NULL && root->queue != 0) {
             queue_step(heap, arena_root_write(arena, heap->object, heap->queue_shard));
+            steps++;
+        } else if (root != NULL && root->trash != 0) {
+            trash_step(heap, arena_root_write(arena, heap->object, heap->queue_shard));
             steps++;
         } else {
             heap->queue_shard = (heap->queue_shard + 1) % arena->shard_count;

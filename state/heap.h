@@ -23,6 +23,7 @@ struct heap_counters {
     uint64_t bytes_used;
     uint64_t blob_pages_used;
     uint64_t blob_pages_queued; /* released, waiting for heap_poll, index blocks included */
+    uint64_t trash_queued;      /* collections that heap_poll frees (trash.h) */
 };
 
 /* Fields are for the inline functions below; nobody else touches them. */
@@ -99,7 +100,8 @@ void heap_blob_read(const struct heap *heap, uint64_t ref, uint32_t offset, uint
  * threads  owning lane only */
 int heap_blob_compare(const struct heap *heap, uint64_t ref, struct span with);
 
-/* Frees pages of long blobs released before, shard by shard, one page or index block a step.
+/* Frees pages of long blobs released before, and trash (trash.h), shard by shard: one page or index
+ * block, one chunk or node a step.
  * step_count_max  at least 1
  * returns  steps done; less than the bound means that nothing is left
  * threads  owning lane only */
@@ -109,7 +111,7 @@ uint32_t heap_poll(struct heap *heap, uint32_t step_count_max);
  * threads  owning lane only */
 static inline bool heap_has_queue(const struct heap *heap)
 {
-    return heap->counters.blob_pages_queued != 0;
+    return heap->counters.blob_pages_queued != 0 || heap->counters.trash_queued != 0;
 }
 
 /* Walks every page of the heap and stops the process at a contradiction; for tests.

@@ -6,6 +6,8 @@
 #include "state/heap.h"
 #include "state/shape.h"
 
+struct audit;
+
 #define HEAP_UNIT          16U
 #define BLOB_HEAD_BYTES    8U
 #define BLOB_BLOCK_BYTES   (HEAP_BLOCK_BYTES_MAX - BLOB_HEAD_BYTES)
@@ -35,6 +37,7 @@ static_assert(sizeof(struct blob_index) + BLOB_INDEX_PIECES * 8U <= HEAP_BLOCK_B
 
 struct heap_root {
     uint64_t queue; /* long blobs released, their pages still to be freed */
+    uint64_t trash; /* collections whose owner is gone (trash.c) */
 };
 static_assert(sizeof(struct heap_root) <= ARENA_ROOT_BYTES, "fits a root");
 
@@ -45,6 +48,14 @@ static inline bool blob_is_long(uint32_t bytes)
 {
     return bytes > BLOB_BLOCK_BYTES;
 }
+
+/* Frees one chunk or node of the shard's first piece of trash.
+ * root     has trash */
+void trash_step(struct heap *heap, struct heap_root *root);
+
+/* Checks and counts a shard's trash after a restore.
+ * returns  0 or -EBADMSG */
+int trash_audit(struct heap *heap, struct audit *audit, uint32_t shard);
 
 /* Whether a page can give one more block. */
 bool heap_page_has_room(const struct heap_page *head);

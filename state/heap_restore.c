@@ -116,6 +116,7 @@ static int heap_rebuild(void *shape, struct audit *audit, struct error *error)
     int code = 0;
     for (uint32_t shard = 0; audit != NULL && code == 0 && shard < arena->shard_count; shard++) {
         code = queue_check(heap, audit, shard);
+        code = code == 0 ? trash_audit(heap, audit, shard) : code;
     }
     return code == 0 ? 0 : error_set(error, code, "page %u: %s", audit->page, audit->reason);
 }

@@ -9,6 +9,7 @@
 
 #include "dataplane/operator/accumulator_internal.h"
 #include "dataplane/operator/expiry.h"
+#include "state/trash.h"
 
 /* What a DISTINCT map keeps of a value. Without lifetime only the count is there. */
 struct distinct_entry {
@@ -442,11 +443,9 @@ bool accumulators_merge(struct accumulator_set *set, const struct accumulator_st
 static void head_clear(const struct accumulator_state *state, uint32_t kind, void *at)
 {
     if (kind == TABLE_HEAD_LIST) {
-        while (!list_clear(state->heap, at, UINT32_MAX)) {
-        }
+        trash_list(state->heap, at);
     } else if (kind == TABLE_HEAD_ORDERED) {
-        while (!ordered_clear(state->heap, at, UINT32_MAX)) {
-        }
+        trash_ordered(state->heap, at);
     } else if (kind == TABLE_HEAD_BLOB_REF && *(uint64_t *)at != 0) {
         heap_blob_release(state->heap, *(uint64_t *)at);
     }

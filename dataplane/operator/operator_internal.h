@@ -35,7 +35,7 @@ enum operator_verdict operator_fail_row(struct operator_context *context) __attr
  * threads  owning lane only */
 static inline void operator_tidy(struct operator_context *context)
 {
-    if (UNLIKELY(context->heap->counters.blob_pages_queued != 0)) {
+    if (UNLIKELY(heap_has_queue(context->heap))) {
         (void)heap_poll(context->heap, OPERATOR_TIDY_PAGES);
     }
 }

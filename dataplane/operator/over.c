@@ -22,6 +22,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "state/trash.h"
+
 /* Rows whose state is fetched together: all of it has to stay in the first-level cache. */
 #define BATCH_ROWS 12
 
@@ -272,8 +274,7 @@ void over_clear(struct over *self, const struct accumulator_state *state)
 {
     ASSERT(state->value != NULL);
     ASSERT(over_pending(state)->count == 0);
-    while (!list_clear(self->context->heap, over_rows(state), UINT32_MAX)) {
-    }
+    trash_list(self->context->heap, over_rows(state));
     for (uint32_t i = 0; i < self->frame_count; i++) {
         const struct over_frame *frame = &self->frames[i];
         accumulators_clear(frame->set, state);
