@@ -390,6 +390,17 @@ static uint32_t poll_source(struct stage *stage, uint64_t now_ns, uint32_t budge
     return work;
 }
 
+/* Whether an open task waits for its next step and not for room in the output. */
+static bool is_stepping(const struct stage *stage)
+{
+    ASSERT(stage->task != STAGE_IDLE);
+    if (stage->operator== NULL || stage->has_failed) {
+        return false;
+    }
+    return stage->task == STAGE_ROWS ? output_room(stage->output, 2 * stage->parcel->row_count)
+                                     : output_has_room(stage->output);
+}
+
 /* What could not be finished last time comes first (1). */
 static uint32_t poll_channels(struct stage *stage, uint64_t now_ns, bool enter, uint32_t budget)
 {
@@ -401,7 +412,7 @@ static uint32_t poll_channels(struct stage *stage, uint64_t now_ns, bool enter, 
         if (!do_task(stage, now_ns)) {
             stage->stage_counters[STAGE_BLOCKED]++;
             /* Blocked or failed: no work was done, so a lane with nothing else may go idle. */
-            return stage->task == STAGE_IDLE;
+            return stage->task == STAGE_IDLE || is_stepping(stage);
         }
     }
     for (uint32_t i = 0; i < stage->channel_count && stage->task == STAGE_IDLE; i++) {

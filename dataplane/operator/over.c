@@ -369,7 +369,7 @@ static void dues_warm(struct over *self)
 
 struct over_due *over_due_again(struct over *self)
 {
-    if (self->due_index >= self->due_count) {
+    if (self->due_index >= self->due_count || self->due_is_done) {
         return NULL;
     }
     struct over_due *due = &self->dues[self->due_index];
@@ -383,6 +383,7 @@ struct over_due *over_due_again(struct over *self)
 struct over_due *over_due_next(struct over *self)
 {
     struct timer_due timer;
+    self->due_is_done = false;
     if (++self->due_index >= self->due_count) {
         uint32_t used = 0;
         self->due_index = 0;
@@ -471,6 +472,7 @@ static void lists_warm(struct over *self, const struct row *const *rows, uint32_
     }
 }
 
+/* A row that cannot be finished in this call is the first of the next. */
 static enum operator_verdict rows_take(struct over *self, const struct row *const *rows,
                                        uint32_t base, uint32_t count)
 {
@@ -490,20 +492,16 @@ static enum operator_verdict rows_take(struct over *self, const struct row *cons
         if (verdict != OPERATOR_DONE) {
             return verdict;
         }
+        self->rows_done++;
     }
     return OPERATOR_DONE;
 }
 
-static enum operator_verdict over_process(struct operator* base, uint32_t input,
-                                          const struct parcel *parcel)
+/* From the first row on that is not done. */
+static enum operator_verdict rows_process(struct over *self, const struct row *const *rows,
+                                          uint32_t count)
 {
-    struct over *self = (struct over *)base;
-    ASSERT(input == 0);
-    const struct row *rows[PARCEL_ROWS_MAX];
-    const uint32_t count = parcel_rows(parcel, rows);
-    self->context->counters[OPERATOR_ROWS_IN] += count;
-    operator_tidy(self->context);
-    for (uint32_t first = 0; first < count;) {
+    for (uint32_t first = self->rows_done; first < count;) {
         const uint32_t filled = keyer_fill(self->keyer, self->keys, rows + first, count - first);
         if (filled == 0) {
             return operator_fail(self->context, "a PARTITION BY key is longer than %u bytes",
@@ -521,6 +519,25 @@ static enum operator_verdict over_process(struct operator* base, uint32_t input,
     return OPERATOR_DONE;
 }
 
+static enum operator_verdict over_process(struct operator* base, uint32_t input,
+                                          const struct parcel *parcel)
+{
+    struct over *self = (struct over *)base;
+    ASSERT(input == 0);
+    const struct row *rows[PARCEL_ROWS_MAX];
+    const uint32_t count = parcel_rows(parcel, rows);
+    const uint32_t done = self->rows_done;
+    self->steps_left = OVER_STEPS_MAX;
+    operator_tidy(self->context);
+    const enum operator_verdict verdict = rows_process(self, rows, count);
+    self->context->counters[OPERATOR_ROWS_IN] += self->rows_done - done;
+    if (verdict == OPERATOR_DONE) {
+        ASSERT(self->rows_done == count);
+        self->rows_done = 0;
+    }
+    return verdict;
+}
+
 static enum operator_verdict over_advance(struct operator* base, int64_t watermark_ms)
 {
     struct over *self = (struct over *)base;
@@ -533,6 +550,7 @@ static enum operator_verdict over_advance(struct operator* base, int64_t waterma
         self->watermark_ms = watermark_ms;
         self->is_advancing = true;
     }
+    self->steps_left = OVER_STEPS_MAX;
     const enum operator_verdict verdict =
         self->plan->on_arrival ? over_arrival_advance(self) : over_event_advance(self);
     self->is_advancing = verdict == OPERATOR_AGAIN;

@@ -188,70 +188,77 @@ static void leave_time_set(struct over *self, uint32_t index, const struct arriv
 }
 
 /* Bounded RANGE: lets rows go that the row's frame begins behind.
- * returns  how many, or -1 when the arena is exhausted */
-static int range_pass(struct over *self, const struct over_frame *frame, struct arrival *arrival)
+ * count    becomes how many in this call */
+static enum operator_verdict range_pass(struct over *self, const struct over_frame *frame,
+                                        struct arrival *arrival, uint32_t *count)
 {
     const struct heap *heap = self->context->heap;
     struct list_head *list = over_rows(&arrival->state);
     struct list_item item;
-    int count = 0;
-    for (; list_mark_pass(heap, list, frame->mark, start_ms(frame, arrival), &item); count++) {
+    while (list_mark_pass(heap, list, frame->mark, start_ms(frame, arrival), &item)) {
+        (*count)++;
         arrival->state.order = item.order;
         const struct row *packed = over_packer_unpack(&self->packer, heap, &item);
         if (!accumulators_retract(frame->set, &arrival->state, packed)) {
-            return -1;
+            return operator_fail_full(self->context);
+        }
+        if (!over_step_take(self)) {
+            return OPERATOR_AGAIN;
         }
     }
-    return count;
+    return OPERATOR_DONE;
 }
 
-/* Unbounded: moves rows that the watermark has passed into the state behind it.
- * returns  as range_pass */
-static int behind_pass(struct over *self, const struct over_frame *frame,
-                       const struct arrival *arrival)
+/* Unbounded: moves rows that the watermark has passed into the state behind it; as range_pass. */
+static enum operator_verdict behind_pass(struct over *self, const struct over_frame *frame,
+                                         const struct arrival *arrival, uint32_t *count)
 {
     const struct heap *heap = self->context->heap;
     struct list_head *list = over_rows(&arrival->state);
     struct accumulator_state behind = over_behind(frame, &arrival->state);
     const int64_t bound_ms = over_plus(self->watermark_ms, 1);
     struct list_item item;
-    int count = 0;
-    for (; list_mark_pass(heap, list, frame->mark, bound_ms, &item); count++) {
+    while (list_mark_pass(heap, list, frame->mark, bound_ms, &item)) {
+        (*count)++;
         behind.order = item.order;
         const struct row *packed = over_packer_unpack(&self->packer, heap, &item);
         if (!accumulators_add(frame->set, &behind, packed)) {
-            return -1;
+            return operator_fail_full(self->context);
+        }
+        if (!over_step_take(self)) {
+            return OPERATOR_AGAIN;
         }
     }
-    return count;
+    return OPERATOR_DONE;
 }
 
 /* Moves all marks before the row is listed: those that pass a row, and those whose bound decides
- * on which side of them an old row falls.
- * left     set to whether rows may have become useless
- * returns  false when the arena is exhausted */
-static bool marks_pass(struct over *self, struct arrival *arrival, bool *left)
+ * on which side of them an old row falls. Begun again after AGAIN, it finds those that have arrived
+ * where they are. has_left says whether rows may have become useless. */
+static enum operator_verdict marks_pass(struct over *self, struct arrival *arrival)
 {
-    *left = !self->has_range;
+    self->has_left = self->has_left || !self->has_range;
     for (uint32_t i = 0; i < self->frame_count; i++) {
         const struct over_frame *frame = &self->frames[i];
         const int64_t leave_ms = over_leave_times(self, &arrival->state)[i];
-        int count = 0;
+        enum operator_verdict verdict = OPERATOR_DONE;
+        uint32_t count = 0;
         if (frame->plan->unbounded &&
             (leave_ms <= self->watermark_ms || arrival->time_ms <= self->watermark_ms)) {
-            count = behind_pass(self, frame, arrival);
+            verdict = behind_pass(self, frame, arrival, &count);
         } else if (frame->is_range && (!arrival->in_order || leave_ms < start_ms(frame, arrival))) {
-            count = range_pass(self, frame, arrival);
-            *left = *left || (count != 0 && frame->plan->preceding == self->range_max_ms);
-        }
-        if (count < 0) {
-            return false;
+            verdict = range_pass(self, frame, arrival, &count);
+            self->has_left =
+                self->has_left || (count != 0 && frame->plan->preceding == self->range_max_ms);
         }
         if (count != 0) {
             leave_time_set(self, i, arrival);
         }
+        if (verdict != OPERATOR_DONE) {
+            return verdict;
+        }
     }
-    return true;
+    return OPERATOR_DONE;
 }
 
 /* Takes the row into a frame's accumulators. */
@@ -313,11 +320,13 @@ static bool first_is_dead(const struct over *self, const struct accumulator_stat
            (int64_t)list->count > self->rows_max + 1;
 }
 
+/* As many as this call has let go, and a few more. */
 static void dead_drop(struct over *self, const struct accumulator_state *state)
 {
+    const uint32_t count_max = DEAD_DROP_MAX + OVER_STEPS_MAX - self->steps_left;
     struct list_cursor first;
-    for (uint32_t i = 0;
-         i < DEAD_DROP_MAX && list_first(self->context->heap, over_rows(state), &first); i++) {
+    for (uint32_t i = 0; i < count_max && list_first(self->context->heap, over_rows(state), &first);
+         i++) {
         if (!first_is_dead(self, state, &first)) {
             break;
         }
@@ -341,6 +350,25 @@ static bool end_timer_set(struct over *self, const struct over_key *key, uint64_
         .tag = OVER_TAG_END,
     };
     return over_timer_set(self, &due);
+}
+
+/* Lists the row, takes it into the frames and answers it. */
+static enum operator_verdict row_take(struct over *self, struct arrival *arrival,
+                                      struct span content)
+{
+    struct over_key *key = over_key(&arrival->state);
+    ASSERT(content.data != NULL);
+    if (!list_insert(self->context->heap, over_rows(&arrival->state), arrival->time_ms, content)) {
+        return operator_fail_full(self->context);
+    }
+    key->last_ms = arrival->in_order ? arrival->time_ms : key->last_ms;
+    arrival->state.order = arrival->time_ms;
+    for (uint32_t i = 0; i < self->frame_count; i++) {
+        if (!frame_take(self, i, arrival)) {
+            return operator_fail_full(self->context);
+        }
+    }
+    return answer(self, arrival);
 }
 
 /* The key of a row without what has ended. */
@@ -368,7 +396,6 @@ enum operator_verdict over_arrival_row(struct over *self, const struct row *row,
                                        const struct over_lookup *lookup)
 {
     bool created;
-    bool left;
     const struct over_lookup known = living(self, lookup);
     struct arrival arrival = {
         .state = over_take(self, &known, &created),
@@ -392,21 +419,14 @@ enum operator_verdict over_arrival_row(struct over *self, const struct row *row,
     }
     arrival.packed = over_packer_row(&self->packer, content.data);
     arrival.in_order = arrival.time_ms >= key->last_ms;
-    if (!marks_pass(self, &arrival, &left) ||
-        !list_insert(self->context->heap, over_rows(&arrival.state), arrival.time_ms, content)) {
-        return operator_fail_full(self->context);
+    enum operator_verdict verdict = marks_pass(self, &arrival);
+    if (verdict == OPERATOR_DONE) {
+        verdict = row_take(self, &arrival, content);
     }
-    key->last_ms = arrival.in_order ? arrival.time_ms : key->last_ms;
-    arrival.state.order = arrival.time_ms;
-    for (uint32_t i = 0; i < self->frame_count; i++) {
-        if (!frame_take(self, i, &arrival)) {
-            return operator_fail_full(self->context);
-        }
-    }
-    const enum operator_verdict verdict = answer(self, &arrival);
-    if (left) {
+    if (self->has_left && verdict != OPERATOR_FAILED) {
         dead_drop(self, &arrival.state);
     }
+    self->has_left = self->has_left && verdict == OPERATOR_AGAIN;
     return verdict;
 }
 
@@ -423,6 +443,9 @@ enum operator_verdict over_arrival_advance(struct over *self)
             over_remove(self, &state, due->hash, due->key);
         } else if (!end_timer_set(self, over_key(&state), due->hash, due->key)) {
             return operator_fail_full(self->context);
+        }
+        if (!over_step_take(self)) {
+            return OPERATOR_AGAIN;
         }
     }
     return OPERATOR_DONE;

@@ -17,9 +17,9 @@
  *  4. In the stack that the node stands for, a level has taken in all rows up to the new watermark
  *     before it fires the first, so the rows of one watermark overtake the clean-ups in it.
  *
- * A full output stops in the middle of the ties: the timer stays the one that fires, the ties
- * that are in the accumulators already are told by is_accumulated, and those answered have left the
- * list. The next advance goes on there. */
+ * A full output, or many rows, stop in the middle: the timer stays the one that fires, ready_count
+ * levels have let go of their leavers, ties in front of `tie` are in the accumulators, all of them
+ * once is_accumulated, and those answered have left the list. The next advance goes on there. */
 #include "dataplane/operator/over_internal.h"
 
 #define TAG_DEPTH_BITS 8
@@ -261,8 +261,8 @@ static bool is_member(const struct over_clock *clock, uint32_t level, uint64_t t
 }
 
 /* RANGE: lets go of rows that are more than the frame older than time_ms. */
-static bool range_retract(struct over *self, struct accumulator_state *state, uint32_t level,
-                          int64_t time_ms)
+static enum operator_verdict range_retract(struct over *self, struct accumulator_state *state,
+                                           uint32_t level, int64_t time_ms)
 {
     const struct over_frame *frame = &self->frames[level];
     const struct over_clock *clock = &over_clocks(self, state)[level];
@@ -273,10 +273,13 @@ static bool range_retract(struct over *self, struct accumulator_state *state, ui
         state->order = item.order;
         if (is_member(clock, level, packed->arrival_ns) &&
             !accumulators_retract(frame->set, state, packed)) {
-            return false;
+            return operator_fail_full(self->context);
+        }
+        if (!over_step_take(self)) {
+            return OPERATOR_AGAIN;
         }
     }
-    return true;
+    return OPERATOR_DONE;
 }
 
 /* ROWS: lets go of the oldest row. */
@@ -297,25 +300,28 @@ static bool rows_retract(struct over *self, struct accumulator_state *state, uin
 }
 
 /* Readies the levels that take the rows of the due time: clean-up, leavers, marks. */
-static bool levels_ready(struct over *self, struct accumulator_state *state,
-                         const struct over_due *due)
+static enum operator_verdict levels_ready(struct over *self, struct accumulator_state *state,
+                                          const struct over_due *due)
 {
     const int64_t time_ms = due->time_ms;
     struct list_head *rows = over_rows(state);
-    for (uint32_t level = 0; level < self->due_depth; level++) {
+    for (; self->ready_count < self->due_depth; self->ready_count++) {
+        const uint32_t level = self->ready_count;
         const struct over_frame *frame = &self->frames[level];
         if (level != 0 && !cleanup_register(self, state, level, time_ms, due)) {
-            return false;
+            return operator_fail_full(self->context);
         }
-        if (frame->is_range && !range_retract(self, state, level, time_ms)) {
-            return false;
+        const enum operator_verdict verdict =
+            frame->is_range ? range_retract(self, state, level, time_ms) : OPERATOR_DONE;
+        if (verdict != OPERATOR_DONE) {
+            return verdict;
         }
         /* A level that forgot the key takes rows from before what it had. */
         if (frame->mark != OVER_MARK_NONE && rows->marks[frame->mark].bound > time_ms) {
             list_mark_rewind(self->context->heap, rows, frame->mark, time_ms);
         }
     }
-    return true;
+    return OPERATOR_DONE;
 }
 
 /* Lists a waiting row for the frames that must give it back one day.
@@ -342,33 +348,48 @@ static bool row_list(struct over *self, const struct accumulator_state *state, i
     return true;
 }
 
-/* Takes all waiting rows of the due time into the list and into the RANGE frames. */
-static bool ties_accumulate(struct over *self, struct accumulator_state *state, int64_t time_ms)
+/* Takes a waiting row of the due time into the list and into the RANGE frames.
+ * returns  false when the arena is exhausted */
+static bool tie_accumulate(struct over *self, struct accumulator_state *state, int64_t time_ms,
+                           const struct row *row)
+{
+    const struct row *packed;
+    if (!row_list(self, state, time_ms, row, &packed)) {
+        return false;
+    }
+    state->order = time_ms;
+    for (uint32_t level = 0; level < self->due_depth; level++) {
+        const struct over_frame *frame = &self->frames[level];
+        if (!frame->plan->is_rows &&
+            !accumulators_add(frame->set, state, frame->reads_packed ? packed : row)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Takes in all waiting rows of the due time. */
+static enum operator_verdict ties_accumulate(struct over *self, struct accumulator_state *state,
+                                             int64_t time_ms)
 {
     const struct heap *heap = self->context->heap;
-    struct list_cursor cursor;
-    bool more = list_first(heap, over_pending(state), &cursor);
-    for (; more; more = list_next(heap, &cursor)) {
-        const struct list_item item = list_item(heap, &cursor);
+    bool more = self->has_tie || list_first(heap, over_pending(state), &self->tie);
+    self->has_tie = true;
+    for (; more; more = list_next(heap, &self->tie)) {
+        const struct list_item item = list_item(heap, &self->tie);
         ASSERT(item.order >= time_ms);
         if (item.order != time_ms) {
             break;
         }
-        const struct row *row = pending_row(self, &item);
-        const struct row *packed;
-        if (!row_list(self, state, time_ms, row, &packed)) {
-            return false;
+        if (!over_step_take(self)) {
+            return OPERATOR_AGAIN;
         }
-        state->order = time_ms;
-        for (uint32_t level = 0; level < self->due_depth; level++) {
-            const struct over_frame *frame = &self->frames[level];
-            if (!frame->plan->is_rows &&
-                !accumulators_add(frame->set, state, frame->reads_packed ? packed : row)) {
-                return false;
-            }
+        if (!tie_accumulate(self, state, time_ms, pending_row(self, &item))) {
+            return operator_fail_full(self->context);
         }
     }
-    return true;
+    self->has_tie = false;
+    return OPERATOR_DONE;
 }
 
 /* Takes a row into the ROWS frames, which see only those before it. */
@@ -433,7 +454,7 @@ static enum operator_verdict answer(struct over *self, struct accumulator_state 
             break;
         }
         const bool goes_out = self->due_depth == self->frame_count;
-        if (goes_out && !output_has_room(self->context->output)) {
+        if ((goes_out && !output_has_room(self->context->output)) || !over_step_take(self)) {
             return OPERATOR_AGAIN;
         }
         const struct row *row = pending_row(self, &item);
@@ -449,13 +470,15 @@ static enum operator_verdict answer(struct over *self, struct accumulator_state 
     return OPERATOR_DONE;
 }
 
-/* Gives up the first rows of the list that no frame holds any more. */
+/* Gives up the first rows of the list that no frame holds any more: as many as this call has let go,
+ * and a few more, so that the list shrinks. */
 static void dead_drop(struct over *self, const struct accumulator_state *state)
 {
+    const uint32_t count_max = DEAD_DROP_MAX + OVER_STEPS_MAX - self->steps_left;
     struct heap *heap = self->context->heap;
     struct list_head *rows = over_rows(state);
     struct list_cursor first;
-    for (uint32_t i = 0; i < DEAD_DROP_MAX && list_first(heap, rows, &first); i++) {
+    for (uint32_t i = 0; i < count_max && list_first(heap, rows, &first); i++) {
         const struct list_item item = list_item(heap, &first);
         const uint64_t tag = over_packer_unpack(&self->packer, heap, &item)->arrival_ns;
         for (uint32_t level = 0; level < self->frame_count; level++) {
@@ -472,6 +495,28 @@ static void dead_drop(struct over *self, const struct accumulator_state *state)
     }
 }
 
+/* Readies all levels that take the rows of the due time, and takes in what they may see. */
+static enum operator_verdict rows_take_in(struct over *self, struct accumulator_state *state,
+                                          const struct over_due *due)
+{
+    if (!self->is_measured) {
+        key_settle(self, state, self->before_ms);
+        (void)over_expiry_end(self, state, due->hash, due->key); /* rows wait: it goes on */
+        self->due_depth = 1;
+        while (self->due_depth < self->frame_count &&
+               !frame_is_late(self, state, self->due_depth, due->time_ms)) {
+            self->due_depth++;
+        }
+        self->ready_count = 0;
+        self->is_measured = true;
+    }
+    enum operator_verdict verdict = levels_ready(self, state, due);
+    if (verdict == OPERATOR_DONE) {
+        verdict = ties_accumulate(self, state, due->time_ms);
+    }
+    return verdict;
+}
+
 /* Fires the rows of the due time through all levels that take them. */
 static enum operator_verdict rows_fire(struct over *self, struct accumulator_state *state,
                                        const struct over_due *due)
@@ -482,27 +527,24 @@ static enum operator_verdict rows_fire(struct over *self, struct accumulator_sta
         list_item(state->heap, &cursor).order != time_ms) {
         return OPERATOR_DONE; /* another timer of this time has answered them */
     }
+    enum operator_verdict verdict = OPERATOR_DONE;
     if (!self->is_accumulated) {
-        key_settle(self, state, self->before_ms);
-        (void)over_expiry_end(self, state, due->hash, due->key); /* rows wait: it goes on */
-        self->due_depth = 1;
-        while (self->due_depth < self->frame_count &&
-               !frame_is_late(self, state, self->due_depth, time_ms)) {
-            self->due_depth++;
-        }
-        if (!levels_ready(self, state, due) || !ties_accumulate(self, state, time_ms)) {
-            return operator_fail_full(self->context);
-        }
-        self->is_accumulated = true;
+        verdict = rows_take_in(self, state, due);
+        self->is_accumulated = verdict == OPERATOR_DONE;
     }
-    const enum operator_verdict verdict = answer(self, state, time_ms);
+    if (verdict == OPERATOR_DONE) {
+        verdict = answer(self, state, time_ms);
+    }
     if (verdict == OPERATOR_DONE) {
         struct over_clock *clocks = over_clocks(self, state);
         for (uint32_t level = 0; level < self->due_depth; level++) {
             clock_fire(&clocks[level], time_ms);
         }
         self->is_accumulated = false;
+        self->is_measured = false;
         over_expiry_keep(self, state);
+    }
+    if (verdict != OPERATOR_FAILED) {
         dead_drop(self, state);
     }
     return verdict;
@@ -559,6 +601,10 @@ enum operator_verdict over_event_advance(struct over *self)
         const enum operator_verdict verdict = fire(self, due);
         if (verdict != OPERATOR_DONE) {
             return verdict;
+        }
+        self->due_is_done = true;
+        if (!over_step_take(self)) {
+            return OPERATOR_AGAIN;
         }
     }
     return OPERATOR_DONE;

@@ -16,6 +16,10 @@
 #define OVER_MARK_NONE UINT32_MAX
 #define OVER_DUES_MAX  16 /* timers whose state is fetched together */
 
+/* Rows of frames that one call lets go, takes in or answers, and keys that it ends: what goes
+ * beyond is AGAIN, so that a key with a million rows that leave at once holds nobody up. */
+#define OVER_STEPS_MAX 4096
+
 /* Later than its frames by this is looked whether a key has ended: one that pauses for little more
  * than those would else be made and forgotten for each row. */
 #define OVER_END_SLACK_MS INT64_C(600000)
@@ -110,9 +114,17 @@ struct over {
     uint8_t *due_payload;
     struct over_due dues[OVER_DUES_MAX];
     uint32_t due_count;
-    uint32_t due_index;  /* of the one that fires */
-    bool is_accumulated; /* the rows of its time are in the RANGE accumulators */
-    uint32_t due_depth;  /* how many levels take those rows */
+    uint32_t due_index;     /* of the one that fires */
+    bool due_is_done;       /* that one has fired */
+    bool is_measured;       /* due_depth is that of its rows */
+    bool is_accumulated;    /* the rows of its time are in the RANGE accumulators */
+    bool has_tie;           /* some of them are: those in front of tie */
+    uint32_t due_depth;     /* how many levels take those rows */
+    uint32_t ready_count;   /* levels that have let go of what leaves for them */
+    struct list_cursor tie; /* among the rows that wait */
+    uint32_t steps_left;    /* of OVER_STEPS_MAX, in this call */
+    uint32_t rows_done;     /* of the parcel in work, when a call went on to the next */
+    bool has_left;          /* on arrival: the row in work has let rows go that may be dead */
 };
 
 /* A row's key, and its value when the table has been asked for it already. */
@@ -184,6 +196,17 @@ enum operator_verdict over_event_row(struct over *self, const struct row *row,
 
 /* Fires what the watermark has passed. */
 enum operator_verdict over_event_advance(struct over *self);
+
+/* Takes one of the call's steps; false: none is left. */
+static inline bool over_step_take(struct over *self)
+{
+    ASSERT_SLOW(self->steps_left <= OVER_STEPS_MAX);
+    if (self->steps_left == 0) {
+        return false;
+    }
+    self->steps_left--;
+    return true;
+}
 
 /* The event time that OVER works with: a NULL time reads as the epoch, as in Flink. */
 static inline int64_t over_time(const struct row *row)

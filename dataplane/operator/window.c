@@ -29,7 +29,12 @@
 #include "state/timers.h"
 
 #define WINDOW_KEY_BYTES (KEY_BYTES_MAX + 4096)
-#define PANE_END_BYTES   sizeof(int64_t) /* in front of the key's bytes in a pane's */
+
+/* Bounds of one advance, beyond which it is AGAIN: most windows are bounded by the output's room
+ * before, but those that are lost or empty put nothing out. */
+#define FIRES_MAX            1024
+#define HAND_ON_SEGMENTS_MAX 16
+#define PANE_END_BYTES       sizeof(int64_t) /* in front of the key's bytes in a pane's */
 
 /* In front of the accumulators. */
 struct pane {
@@ -52,6 +57,8 @@ struct window {
     struct table *panes;
     struct table *gathered; /* panes of the first phase (5); NULL: there is none */
     int64_t hand_on_ms;     /* the watermark at which it hands on */
+    bool is_handing;        /* it has begun to, and has come up to hand_cursor */
+    struct table_cursor hand_cursor;
     struct timers *timers;
     uint8_t *due_key;   /* slice end and key of the timer in work */
     uint8_t *other_key; /* the same with another end */
@@ -463,16 +470,27 @@ static enum table_visit gathered_visit(void *context, const struct table_entry *
 }
 
 /* Rule 5. The watermark so far still holds, as in Flink, where rows travel in front of the new one.
- * returns  false when the arena is full */
-static bool gathered_hand_on(struct window *self, int64_t watermark_ms)
+ */
+static enum operator_verdict gathered_hand_on(struct window *self, int64_t watermark_ms)
 {
     ASSERT(watermark_ms >= self->hand_on_ms);
     struct hand_on hand_on = {.window = self};
-    struct table_cursor cursor = {0};
-    while (!hand_on.is_full && table_scan(self->gathered, &cursor, gathered_visit, &hand_on)) {
+    if (!self->is_handing) {
+        self->is_handing = true;
+        self->hand_cursor = (struct table_cursor){0};
     }
-    self->hand_on_ms = window_hand_on_ms(&self->spec, watermark_ms);
-    return !hand_on.is_full;
+    for (uint32_t i = 0; i < HAND_ON_SEGMENTS_MAX; i++) {
+        const bool more = table_scan(self->gathered, &self->hand_cursor, gathered_visit, &hand_on);
+        if (hand_on.is_full) {
+            return operator_fail_full(self->context);
+        }
+        if (!more) {
+            self->is_handing = false;
+            self->hand_on_ms = window_hand_on_ms(&self->spec, watermark_ms);
+            return OPERATOR_DONE;
+        }
+    }
+    return OPERATOR_AGAIN;
 }
 
 /* Merges one pane of the window into the merged state, if it is there. */
@@ -603,33 +621,21 @@ static void window_restore(struct operator* base, int64_t mark_ms)
     ((struct window *)base)->hand_on_ms = mark_ms;
 }
 
-static enum operator_verdict window_advance(struct operator* base, int64_t watermark_ms)
+/* Fires the windows that are over, the earliest first. */
+static enum operator_verdict windows_fire(struct window *self)
 {
-    struct window *self = (struct window *)base;
-    ASSERT(watermark_ms >= self->watermark_ms);
-    if (!self->handed_on) {
-        /* 1970 in the watermark: the first phase hands on (4). */
-        if (watermark_ms >= 0) {
-            self->handed_on = true;
-            self->lost_until_ms = self->watermark_ms;
-        }
-    }
-    if (self->gathered != NULL && watermark_ms >= self->hand_on_ms &&
-        !gathered_hand_on(self, watermark_ms)) {
-        return operator_fail_full(self->context);
-    }
-    self->watermark_ms = watermark_ms;
+    ASSERT(self->handed_on);
     const struct span_mut scratch = {.data = self->due_key, .bytes = WINDOW_KEY_BYTES};
-    while (self->handed_on) {
+    for (uint32_t i = 0;; i++) {
         struct timer_due due;
         int64_t next_ms;
-        if (!timers_next(self->timers, &next_ms) || next_ms > watermark_ms) {
-            break;
+        if (!timers_next(self->timers, &next_ms) || next_ms > self->watermark_ms) {
+            return OPERATOR_DONE;
         }
-        if (!output_has_room(self->context->output)) {
+        if (i == FIRES_MAX || !output_has_room(self->context->output)) {
             return OPERATOR_AGAIN;
         }
-        const bool popped = timers_pop(self->timers, watermark_ms, scratch, &due);
+        const bool popped = timers_pop(self->timers, self->watermark_ms, scratch, &due);
         ASSERT(popped);
         struct span key = due.payload;
         if (key.data != self->due_key) {
@@ -641,7 +647,27 @@ static enum operator_verdict window_advance(struct operator* base, int64_t water
             return verdict;
         }
     }
-    return OPERATOR_DONE;
+}
+
+static enum operator_verdict window_advance(struct operator* base, int64_t watermark_ms)
+{
+    struct window *self = (struct window *)base;
+    ASSERT(watermark_ms >= self->watermark_ms);
+    if (!self->handed_on) {
+        /* 1970 in the watermark: the first phase hands on (4). */
+        if (watermark_ms >= 0) {
+            self->handed_on = true;
+            self->lost_until_ms = self->watermark_ms;
+        }
+    }
+    if (self->gathered != NULL && watermark_ms >= self->hand_on_ms) {
+        const enum operator_verdict verdict = gathered_hand_on(self, watermark_ms);
+        if (verdict != OPERATOR_DONE) {
+            return verdict;
+        }
+    }
+    self->watermark_ms = watermark_ms;
+    return self->handed_on ? windows_fire(self) : OPERATOR_DONE;
 }
 
 const struct operator_ops window_ops = {

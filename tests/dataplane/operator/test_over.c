@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "state/arena.h"
 #include "tests/dataplane/operator/harness.h"
 
 #define NONE  AGGREGATE_COLUMN_NONE
@@ -289,6 +290,93 @@ static void test_range_forgets_keys_when_the_clean_up_timer_fires(void **context
     harness_destroy(harness);
 }
 
+#define BURST 20000
+
+/* One card, one frame of 100 s. */
+static struct harness *burst_create(bool on_arrival)
+{
+    static struct aggregate_call calls[2];
+    calls[0] = count_call(NONE);
+    calls[1] = int_call(AGGREGATE_SUM);
+    struct harness *harness = over_create(false, false, 100000, calls, 2);
+    harness->node.over.on_arrival = on_arrival;
+    harness_open(harness);
+    return harness;
+}
+
+/* Advances as the runtime does.
+ * returns  how often the answer was AGAIN */
+static uint32_t advance_counted(struct harness *harness, int64_t watermark_ms)
+{
+    uint32_t again = 0;
+    enum operator_verdict verdict;
+    do {
+        verdict = harness->operator->ops->advance(harness->operator, watermark_ms);
+        again += verdict == OPERATOR_AGAIN;
+    } while (verdict == OPERATOR_AGAIN);
+    assert_int_equal(OPERATOR_DONE, verdict);
+    return again;
+}
+
+static void test_rows_go_in_steps_when_many_leave_at_once(void **context)
+{
+    struct harness *harness = burst_create(false);
+    for (int64_t i = 1; i <= BURST; i++) {
+        ROW(harness, i, v_int(i), v_int(7), v_int(1));
+    }
+    assert_int_equal(OPERATOR_DONE, harness_advance(harness, BURST));
+    assert_int_equal(BURST, harness->line_count);
+    harness_forget(harness);
+    const uint64_t used = harness->context.arena->counters.pages_used;
+    /* Before the key is forgotten at 150 s, and so that all leave. */
+    ROW(harness, BURST + 100002, v_int(1), v_int(7), v_int(5));
+    assert_int_equal(OPERATOR_DONE, harness_process(harness));
+    assert_in_range(advance_counted(harness, BURST + 100002), BURST / 4096, BURST / 4096 + 2);
+    EXPECT(harness, "+I(1, 7, 5, 1, 5)");
+    assert_true(harness->context.arena->counters.pages_used < used / 10); /* and their pages */
+    harness_destroy(harness);
+}
+
+static void test_rows_on_arrival_go_in_steps_when_many_leave_at_once(void **context)
+{
+    struct harness *harness = burst_create(true);
+    for (int64_t i = 1; i <= BURST; i++) {
+        ROW(harness, i, v_int(i), v_int(7), v_int(1));
+    }
+    assert_int_equal(OPERATOR_DONE, harness_advance(harness, 2 * BURST));
+    harness_forget(harness);
+    const uint64_t used = harness->context.arena->counters.pages_used;
+    ROW(harness, BURST, v_int(1), v_int(7), v_int(5)); /* done in the first call */
+    ROW(harness, 10 * BURST, v_int(2), v_int(7), v_int(5));
+    ROW(harness, 10 * BURST, v_int(3), v_int(7), v_int(5));
+    uint32_t again = 0;
+    while (harness->operator->ops->process(harness->operator, 0, harness->parcel) ==
+           OPERATOR_AGAIN) {
+        again++;
+    }
+    harness->parcel->row_count = 0;
+    assert_in_range(again, BURST / 4096, BURST / 4096 + 2);
+    EXPECT(harness, "+I(1, 7, 5, 20001, 20005)", "+I(2, 7, 5, 1, 5)", "+I(3, 7, 5, 2, 10)");
+    assert_int_equal(BURST + 3, harness->counters[OPERATOR_ROWS_IN]);
+    assert_true(harness->context.arena->counters.pages_used >
+                used / 2); /* rows in time need them */
+    harness_destroy(harness);
+}
+
+static void test_ties_are_taken_in_by_steps_when_there_are_many(void **context)
+{
+    struct harness *harness = burst_create(false);
+    for (int64_t i = 1; i <= BURST; i++) {
+        ROW(harness, 5, v_int(i), v_int(7), v_int(1));
+    }
+    assert_int_equal(OPERATOR_DONE, harness_process(harness));
+    assert_in_range(advance_counted(harness, 5), 2 * BURST / 4096, 2 * BURST / 4096 + 2);
+    assert_int_equal(BURST, harness->line_count);
+    assert_string_equal("+I(1, 7, 1, 20000, 20000)", harness->lines[0]);
+    assert_string_equal("+I(20000, 7, 1, 20000, 20000)", harness->lines[BURST - 1]);
+    harness_destroy(harness);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -302,6 +390,9 @@ int main(void)
         cmocka_unit_test(test_bounded_frames_lose_rows_when_at_or_before_the_epoch),
         cmocka_unit_test(test_unbounded_frames_keep_rows_when_before_the_epoch),
         cmocka_unit_test(test_range_forgets_keys_when_the_clean_up_timer_fires),
+        cmocka_unit_test(test_rows_go_in_steps_when_many_leave_at_once),
+        cmocka_unit_test(test_rows_on_arrival_go_in_steps_when_many_leave_at_once),
+        cmocka_unit_test(test_ties_are_taken_in_by_steps_when_there_are_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

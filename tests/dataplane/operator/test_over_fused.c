@@ -270,9 +270,13 @@ static void pass_up(struct chain *chain, uint32_t from)
             return;
         }
         struct operator* operator= chain->levels[i].operator;
-        if (output->parcel->row_count != 0) {
-            assert_int_equal(OPERATOR_DONE, operator->ops->process(operator, 0, output->parcel));
-        }
+        enum operator_verdict verdict = OPERATOR_DONE;
+        do {
+            verdict =
+                output->parcel->row_count == 0 ? OPERATOR_DONE :
+                                               operator->ops->process(operator, 0, output->parcel);
+        } while (verdict == OPERATOR_AGAIN);
+        assert_int_equal(OPERATOR_DONE, verdict);
         output_reset(output);
     }
 }

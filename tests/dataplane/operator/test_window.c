@@ -5,9 +5,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
+#include "state/arena.h"
 #include "tests/dataplane/operator/harness.h"
 
 #define NONE    AGGREGATE_COLUMN_NONE
@@ -450,6 +452,63 @@ static void test_rows_are_lost_when_the_first_phase_holds_them_in_a_shifted_zone
     harness_destroy(harness);
 }
 
+static uint32_t advance_counted(struct harness *harness, int64_t watermark_ms)
+{
+    uint32_t again = 0;
+    while (harness->operator->ops->advance(harness->operator, watermark_ms) == OPERATOR_AGAIN) {
+        again++;
+    }
+    return again;
+}
+
+/* Windows of which every row was taken back put nothing out, so the output does not bound them. */
+static void test_empty_windows_fire_in_steps_when_there_are_many(void **context)
+{
+    const struct aggregate_call calls[] = {count_all()};
+    struct harness *harness = window_create(&(struct setup){
+        .spec = {.kind = PLAN_WINDOW_TUMBLE, .size_ms = 1000, .slide_ms = 1000},
+        .calls = calls,
+        .call_count = 1,
+        .keyed = true,
+        .input_updates = true,
+    });
+    char key[16];
+    for (int i = 0; i < 5000; i++) {
+        (void)snprintf(key, sizeof(key), "key %d", i);
+        ROW(harness, 5, v_text(key), v_int(1));
+        harness_row(harness, ROW_DELETE, 5, (const struct value[]){v_text(key), v_int(1)});
+    }
+    assert_int_equal(OPERATOR_DONE, harness_process(harness));
+    assert_in_range(advance_counted(harness, 1000), 4, 5);
+    assert_int_equal(0, harness->line_count);
+    harness_destroy(harness);
+}
+
+static void test_the_first_phase_hands_on_in_steps_when_it_holds_much(void **context)
+{
+    const struct aggregate_call calls[] = {count_all()};
+    struct harness *harness = window_create(&(struct setup){
+        .spec = {.kind = PLAN_WINDOW_TUMBLE,
+                 .size_ms = HOUR,
+                 .slide_ms = HOUR,
+                 .local_clock = true,
+                 .time_zone = "Asia/Kolkata"},
+        .calls = calls,
+        .call_count = 1,
+        .keyed = true,
+    });
+    char key[16];
+    for (int i = 0; i < 20000; i++) {
+        (void)snprintf(key, sizeof(key), "key %d", i);
+        ROW(harness, HOUR + 5, v_text(key), v_int(1));
+    }
+    assert_int_equal(OPERATOR_DONE, harness_process(harness));
+    assert_true(advance_counted(harness, 3 * HOUR) > 10);
+    assert_int_equal(20000, harness->line_count);
+    assert_true(harness->context.arena->counters.pages_used < 100);
+    harness_destroy(harness);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -465,6 +524,8 @@ int main(void)
         cmocka_unit_test(test_the_job_fails_when_a_row_has_no_time),
         cmocka_unit_test(test_rows_are_lost_when_the_first_phase_holds_them_in_a_shifted_zone),
         cmocka_unit_test(test_windows_follow_the_wall_clock_when_the_zone_has_one),
+        cmocka_unit_test(test_empty_windows_fire_in_steps_when_there_are_many),
+        cmocka_unit_test(test_the_first_phase_hands_on_in_steps_when_it_holds_much),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
