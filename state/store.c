@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening a store: superblocks, the root that counts, manifests, free slots; then mending what a
- * crash left ragged, so that what was passed over cannot come back (invariant 6). */
+/* Opening a store: superblocks, the root that counts, manifests, free slots; then making sure that
+ * what was found stays and what was passed over does not come back (invariant 6). */
 #include "state/store.h"
 
 #include <errno.h>
@@ -103,7 +103,7 @@ static int allocate(struct store **out)
 
 /* Reads the manifests of the root's checkpoints; leaves out what is damaged and what builds on it.
  */
-static int load_catalog(struct store *store, const struct store_root *root, struct error *error)
+static void load_catalog(struct store *store, const struct store_root *root)
 {
     ASSERT(root->entry_count <= STORE_CHECKPOINTS_MAX);
     for (uint32_t index = 0; index < root->entry_count; index++) {
@@ -126,14 +126,12 @@ static int load_catalog(struct store *store, const struct store_root *root, stru
             store->damaged = reason;
         }
     }
-    (void)error;
     for (uint32_t slot = 1; slot < store->layout.slot_count; slot++) {
         if (store_layout_is_data(&store->layout, slot) &&
             store_slots_is_loose(&store->slots, slot)) {
             store_slots_push(&store->slots, &store->free, slot);
         }
     }
-    return 0;
 }
 
 /* Writes superblocks again where copies were lost, or where the store has moved to this disk. */
@@ -154,7 +152,7 @@ static void mend_superblocks(struct store *store, const struct store_probe *prob
         };
         if (store_io_all(store->disk, &request, 1, NULL) != 0 ||
             store_io_flush(store->disk, NULL) != 0) {
-            return; /* the next opening finds them as ragged and tries again */
+            return; /* the next opening tries again */
         }
     }
 }
@@ -178,6 +176,35 @@ static int check_place(const struct store_config *config, const struct store_pro
     return 0;
 }
 
+/* Makes sure of what was found. The root that counts is written again where it stands, with the
+ * same bytes, so that a half-done write changes nothing: it may have been read from a cache that a
+ * failed flush had given up, and no other place may be written before one root is surely durable.
+ * Then a newer root passes over lone copies of newer ones and what is damaged (invariant 6). */
+static int settle(struct store *store, const struct store_root_choice *choice, struct error *error)
+{
+    const struct store_root *root = choice->root;
+    ASSERT(root->bytes <= STORE_ROOT_BYTES_MAX);
+    memcpy(store->root, root, root->bytes);
+    const uint32_t bytes = store_root_seal(store->root);
+    ASSERT(checksum_is_equal(store->root->sum, root->sum));
+    struct disk_request requests[STORE_ZONES];
+    store_catalog_root_requests(store, bytes, requests);
+    struct error reason = {0};
+    int status = store_io_all(store->disk, requests, STORE_ZONES, &reason);
+    status = status != 0 ? status : store_io_flush(store->disk, &reason);
+    if (status == 0) {
+        store->root_place = (uint32_t)(root->generation % STORE_PLACES);
+        const bool is_passed_over =
+            choice->generation_max != root->generation || store->damaged_count != 0;
+        status = is_passed_over ? store_catalog_sync(store, &reason) : 0;
+    }
+    if (status != 0) {
+        (void)error_set(error, status, "%.200s%s%.200s", reason.text,
+                        store->damaged_count != 0 ? "; before that: " : "", store->damaged.text);
+    }
+    return status;
+}
+
 /* Fills a store in from what was read. */
 static int load(struct store *store, const struct store_config *config,
                 const struct store_probe *probe, enum store_fault *fault, struct error *error)
@@ -197,19 +224,17 @@ static int load(struct store *store, const struct store_config *config,
         return refuse(fault, STORE_FAULT_IO, error_set(error, -ENOMEM, "no memory for slots"));
     }
     store->generation = choice.generation_max;
-    store->root_place = (uint32_t)(choice.root->generation % STORE_PLACES);
+    store->root_place = STORE_PLACES; /* none is known to be durable */
     store->id_max = choice.root->id_max;
-    const int status = load_catalog(store, choice.root, error);
-    if (status != 0) {
-        return refuse(fault, STORE_FAULT_IO, status);
+    load_catalog(store, choice.root);
+    if (store->is_read_only) {
+        return 0;
     }
-    if (!store->is_read_only) {
+    const int status = settle(store, &choice, error);
+    if (status == 0) {
         mend_superblocks(store, probe);
-        if (choice.is_ragged || store->damaged_count != 0) {
-            (void)store_catalog_sync(store, NULL); /* else store_is_uncertain */
-        }
     }
-    return 0;
+    return status == 0 ? 0 : refuse(fault, STORE_FAULT_IO, status);
 }
 
 int store_open(const struct store_config *config, struct store **out, enum store_fault *fault,

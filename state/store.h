@@ -86,7 +86,8 @@ int store_format(struct disk *disk, const struct store_format *format,
                  void (*progress)(void *context, double share), void *context, struct error *error);
 
 /* Opens a formatted disk: reads roots and manifests, and finds which slots are free. Damaged
- * checkpoints are left out and told through store_damaged.
+ * checkpoints are left out and told through store_damaged. A root of what was found is written, so
+ * a disk that cannot be written opens for reading only.
  * out      freed by store_close
  * fault    set when it fails; may be NULL
  * returns  0 or -errno with the reason
@@ -167,6 +168,7 @@ const struct error *store_failure(const struct store *store);
 bool store_is_uncertain(const struct store *store);
 
 /* Checks one retained extent against its checksum, when the store is idle: call it now and then.
+ * It waits for one read, and after a fault for a root to be written.
  * returns  false when a fault was found (store_damaged tells it): that checkpoint and those that
  *          build on it are no longer listed
  * threads  storage thread */

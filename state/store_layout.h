@@ -29,7 +29,8 @@
 #define STORE_ROOT_BYTES_MAX (UINT32_C(32) << 10)
 #define STORE_SLOTS_MIN      16U
 #define STORE_SLOTS_MAX      (UINT32_MAX - 1U)
-#define STORE_SLOT_NONE      0U /* slot 0 is a zone, so it never holds an extent */
+#define STORE_NUMBER_MAX     (UINT64_C(1) << 62) /* generations and ids stay below */
+#define STORE_SLOT_NONE      0U                  /* slot 0 is a zone, so it never holds an extent */
 
 static_assert(STORE_ROOTS_OFFSET + STORE_PLACES * STORE_ROOT_BYTES_MAX <= EXTENT_BYTES, "a zone");
 
@@ -168,7 +169,6 @@ const struct store_root *store_root_check(const uint8_t *copy, uint64_t store_id
 struct store_root_choice {
     const struct store_root *root; /* the newest with enough copies, or NULL */
     uint64_t generation_max;       /* of any whole copy, agreed or not */
-    bool is_ragged; /* copies of root are missing, or lone copies of a newer one are there */
 };
 
 /* Chooses the root that counts.

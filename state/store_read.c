@@ -180,7 +180,7 @@ static uint32_t list_chain(struct store *store, uint64_t id, uint64_t *ids)
 }
 
 /* Takes a damaged checkpoint out for good; the visitor's own refusals do not come here. */
-static void leave_out(struct store *store, uint64_t id, struct error *error)
+static void leave_out(struct store *store, uint64_t id, const struct error *error)
 {
     store_catalog_damage(store, id, error);
     if (!store->is_read_only) {
@@ -299,7 +299,7 @@ bool store_scrub(struct store *store)
         status = 0;
     }
     if (status != 0) {
-        store_catalog_damage(store, scrubber->checkpoint, &error);
+        leave_out(store, scrubber->checkpoint, &error);
         scrubber->loaded = 0;
     }
     return status == 0;

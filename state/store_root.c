@@ -16,6 +16,7 @@ const struct store_root *store_root_check(const uint8_t *copy, uint64_t store_id
     const struct store_root *root = (const struct store_root *)(const void *)copy;
     if (root->magic != STORE_MAGIC_ROOT || root->version != STORE_VERSION ||
         root->store_id != store_id || root->generation == 0 ||
+        root->generation >= STORE_NUMBER_MAX || root->id_max >= STORE_NUMBER_MAX ||
         root->generation % STORE_PLACES != place || root->entry_count > STORE_CHECKPOINTS_MAX ||
         root->bytes != sizeof(*root) + root->entry_count * sizeof(struct store_entry)) {
         return NULL;
@@ -34,14 +35,19 @@ const struct store_root *store_root_check(const uint8_t *copy, uint64_t store_id
     return root;
 }
 
+/* The whole copies, NULL where there is none. */
+struct root_copies {
+    const struct store_root *at[STORE_ZONES][STORE_PLACES];
+};
+
 /* How many zones have the same record in the same place. */
-static uint32_t count_agreeing(const struct store_root *const found[STORE_ZONES][STORE_PLACES],
-                               const struct store_root *root, uint32_t place)
+static uint32_t count_agreeing(const struct root_copies *copies, const struct store_root *root,
+                               uint32_t place)
 {
     ASSERT(root != NULL && place < STORE_PLACES);
     uint32_t count = 0;
     for (uint32_t zone = 0; zone < STORE_ZONES; zone++) {
-        const struct store_root *other = found[zone][place];
+        const struct store_root *other = copies->at[zone][place];
         count += other != NULL && other->generation == root->generation &&
                  checksum_is_equal(other->sum, root->sum);
     }
@@ -50,34 +56,29 @@ static uint32_t count_agreeing(const struct store_root *const found[STORE_ZONES]
 
 struct store_root_choice store_root_choose(const uint8_t *const *zones, uint64_t store_id)
 {
-    const struct store_root *found[STORE_ZONES][STORE_PLACES] = {{NULL}};
+    ASSERT(zones != NULL && store_id != 0);
+    struct root_copies copies = {.at = {{NULL}}};
     struct store_root_choice choice = {.root = NULL};
     for (uint32_t index = 0; index < STORE_ZONES * STORE_PLACES; index++) {
         const uint32_t zone = index / STORE_PLACES, place = index % STORE_PLACES;
         if (zones[zone] == NULL) {
             continue;
         }
-        found[zone][place] = store_root_check(
+        const struct store_root *root = store_root_check(
             zones[zone] + STORE_ROOTS_OFFSET + place * STORE_ROOT_BYTES_MAX, store_id, place);
-        if (found[zone][place] != NULL && found[zone][place]->generation > choice.generation_max) {
-            choice.generation_max = found[zone][place]->generation;
+        copies.at[zone][place] = root;
+        if (root != NULL && root->generation > choice.generation_max) {
+            choice.generation_max = root->generation;
         }
     }
-    uint32_t copies = 0;
     for (uint32_t index = 0; index < STORE_ZONES * STORE_PLACES; index++) {
-        const struct store_root *root = found[index / STORE_PLACES][index % STORE_PLACES];
-        if (root == NULL || (choice.root != NULL && root->generation <= choice.root->generation)) {
-            continue;
-        }
-        const uint32_t agreeing = count_agreeing(
-            (const struct store_root *const(*)[STORE_PLACES])found, root, index % STORE_PLACES);
-        if (agreeing >= STORE_AGREE) { /* invariant 2 */
-            choice.root = root;
-            copies = agreeing;
+        const struct store_root *root = copies.at[index / STORE_PLACES][index % STORE_PLACES];
+        const bool is_newer =
+            root != NULL && (choice.root == NULL || root->generation > choice.root->generation);
+        if (is_newer && count_agreeing(&copies, root, index % STORE_PLACES) >= STORE_AGREE) {
+            choice.root = root; /* invariant 2 */
         }
     }
-    choice.is_ragged = choice.root == NULL || copies < STORE_ZONES ||
-                       choice.generation_max != choice.root->generation;
     return choice;
 }
 

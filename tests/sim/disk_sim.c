@@ -198,7 +198,9 @@ static void end_flush(struct disk_sim *sim, bool is_good)
 static enum disk_sim_fault choose_fault(struct disk_sim *sim)
 {
     const struct disk_sim_plan *plan = &sim->config.plan;
-    if (plan->fault_at == sim->counters.requests) {
+    const uint64_t count = plan->fault_count != 0 ? plan->fault_count : 1;
+    if (plan->fault_at != 0 && sim->counters.requests >= plan->fault_at &&
+        sim->counters.requests < plan->fault_at + count) {
         return (enum disk_sim_fault)plan->fault;
     }
     for (uint32_t fault = 1; fault < DISK_SIM_FAULT_COUNT; fault++) {
@@ -490,10 +492,19 @@ static void survive(struct disk_sim *sim, const struct logged *logged, uint64_t 
     }
 }
 
-void disk_sim_restart(struct disk_sim *sim, const struct disk_sim_plan *plan)
+/* A new run on what is there. */
+static void begin_run(struct disk_sim *sim, const struct disk_sim_plan *plan)
 {
     ASSERT(sim->disk.in_flight == 0);
     ASSERT(plan->latency_ns_max >= plan->latency_ns_min);
+    sim->is_dead = false;
+    sim->config.plan = *plan;
+    sim->random = (plan->seed + 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+    sim->counters.requests = 0;
+}
+
+void disk_sim_restart(struct disk_sim *sim, const struct disk_sim_plan *plan)
+{
     const uint64_t odds = draw_below(sim, DISK_SIM_ODDS_ONE + 1);
     for (size_t index = 0; index < sim->log_count; index++) {
         if (sim->log[index].bytes != 0) {
@@ -503,10 +514,16 @@ void disk_sim_restart(struct disk_sim *sim, const struct disk_sim_plan *plan)
     drop_log(sim);
     drop_overlay(sim);
     sim->has_orphans = false;
-    sim->is_dead = false;
-    sim->config.plan = *plan;
-    sim->random = (plan->seed + 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
-    sim->counters.requests = 0;
+    begin_run(sim, plan);
+}
+
+void disk_sim_resume(struct disk_sim *sim, const struct disk_sim_plan *plan)
+{
+    for (size_t index = 0; index < sim->log_count; index++) {
+        sim->log[index].is_reaped = sim->log[index].bytes != 0;
+        sim->log[index].is_covered = false;
+    }
+    begin_run(sim, plan);
 }
 
 void disk_sim_advance(struct disk_sim *sim, uint64_t now_ns)

@@ -44,8 +44,9 @@ struct disk_sim_plan {
     uint64_t latency_ns_max;
     uint64_t crash_at; /* the disk dies while this request is being submitted, from 1; 0: never */
     uint64_t fault_at; /* this request has fault; 0: none */
-    uint32_t fault;    /* enum disk_sim_fault */
-    uint32_t survival; /* enum disk_sim_survival */
+    uint64_t fault_count;                /* and so many from it on; 0 counts as 1 */
+    uint32_t fault;                      /* enum disk_sim_fault */
+    uint32_t survival;                   /* enum disk_sim_survival */
     uint32_t odds[DISK_SIM_FAULT_COUNT]; /* of each fault, of any request */
 };
 
@@ -100,6 +101,12 @@ bool disk_sim_is_dead(const struct disk_sim *sim);
  * plan     of the next run
  * threads  one */
 void disk_sim_restart(struct disk_sim *sim, const struct disk_sim_plan *plan);
+
+/* The process that used it has been killed and starts again, the disk goes on: all that was handed
+ * over is seen, and what was not flushed is still not durable.
+ * plan     of the next run
+ * threads  one */
+void disk_sim_resume(struct disk_sim *sim, const struct disk_sim_plan *plan);
 
 /* Virtual time: never moves back. Waiting in a reap moves it on.
  * threads  one */
