@@ -161,7 +161,9 @@ static void trim_log(struct disk_sim *sim)
     while (gone < sim->log_count && sim->log[gone].bytes == 0) {
         gone++;
     }
-    memmove(sim->log, sim->log + gone, (sim->log_count - gone) * sizeof(*sim->log));
+    if (gone != 0) {
+        memmove(sim->log, sim->log + gone, (sim->log_count - gone) * sizeof(*sim->log));
+    }
     sim->log_count -= gone;
     sim->log_base += gone;
     if (sim->log_count == 0 && !sim->has_orphans && sim->disk.in_flight == 0) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Manifest pieces: structure, chains of full-sized ones, and what contradicts itself. */
+#include <malloc.h>
+
 #include "store_fixture.h"
 
 static void make_piece(struct store_piece *piece, uint32_t extent_count)
@@ -33,7 +35,7 @@ static void test_piece_when_a_field_is_wrong_then_refused(void **state)
         piece->number += field == 5;
         piece->extent_count = field == 6 ? 127 : piece->extent_count;
         piece->previous.slot = field == 7 ? 0 : piece->previous.slot;
-        piece->extents[2].kind = field == 8 ? 3 : piece->extents[2].kind;
+        piece->extents[2].kind = field == 8 ? 99 : piece->extents[2].kind;
         piece->extents[2].ref.slot = field == 9 ? 19 : piece->extents[2].ref.slot;
         piece->extents[2].ref.bytes = field == 10 ? 1 : piece->extents[2].ref.bytes;
         assert_int_equal(bytes, 4096);
@@ -65,7 +67,7 @@ static void make_extent(uint8_t *into, uint64_t id, uint32_t number)
 }
 
 struct numbers {
-    uint8_t seen[20000];
+    uint8_t seen[10000];
     uint32_t count;
 };
 
@@ -81,10 +83,10 @@ static int note_number(void *context, const struct store_checkpoint *about, cons
     return 0;
 }
 
-static void test_manifest_when_of_three_full_pieces_then_reads_back(void **state)
+static void test_manifest_when_a_piece_is_full_then_reads_back(void **state)
 {
     (void)state;
-    const uint32_t extent_count = 2 * STORE_PIECE_EXTENTS_MAX + 5;
+    const uint32_t extent_count = STORE_PIECE_EXTENTS_MAX + 5;
     struct store_fixture fixture;
     fixture_init(&fixture, fixture_disk(extent_count + 20, 1), 1);
     fixture.piece_extents_max = STORE_PIECE_EXTENTS_MAX;
@@ -106,10 +108,10 @@ static void test_manifest_when_of_three_full_pieces_then_reads_back(void **state
     }
     store_commit(fixture.store, 0);
     assert_int_equal(fixture_end(&fixture), STORE_DURABLE);
-    assert_int_equal(store_catalog_find(fixture.store, 1)->entry.piece_count, 3);
+    assert_int_equal(store_catalog_find(fixture.store, 1)->entry.piece_count, 2);
     fixture_close(&fixture);
     assert_int_equal(fixture_open(&fixture, NULL, NULL), 0);
-    assert_int_equal(store_free_slots(fixture.store), 20 - STORE_ZONES - 3);
+    assert_int_equal(store_free_slots(fixture.store), 20 - STORE_ZONES - 2);
     struct numbers *numbers = calloc(1, sizeof(*numbers));
     assert_int_equal(store_read(fixture.store, 1, UINT32_MAX, 0, note_number, numbers, NULL), 0);
     assert_int_equal(numbers->count, extent_count);
@@ -173,10 +175,11 @@ static void test_claim_when_a_manifest_contradicts_itself_then_left_out(void **s
 
 int main(void)
 {
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 30); /* mapping copies anew is most of the time */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_piece_when_a_field_is_wrong_then_refused),
         cmocka_unit_test(test_seal_when_full_then_a_whole_slot),
-        cmocka_unit_test(test_manifest_when_of_three_full_pieces_then_reads_back),
+        cmocka_unit_test(test_manifest_when_a_piece_is_full_then_reads_back),
         cmocka_unit_test(test_claim_when_a_manifest_contradicts_itself_then_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing: a crash at every request, and a fault of every kind at every request, each followed by
  * an opening whose findings are held against the model. Then the states of a checkpoint in turn. */
+#include <malloc.h>
+
 #include "store_fixture.h"
 
 #define SLOTS           40U
@@ -317,6 +319,7 @@ static void test_root_when_a_place_is_bad_then_another_is_taken(void **state)
 
 int main(void)
 {
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 30); /* buffers come and go with each opening */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_begin_when_not_allowed_then_says_why),
         cmocka_unit_test(test_begin_when_chain_is_long_then_wants_a_full_one),
