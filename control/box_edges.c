@@ -160,6 +160,24 @@ static int check_one_cluster(const struct box *box, struct error *error)
     return 0;
 }
 
+/* Answers that show at once would break what the table asks for. */
+static int check_delivery(const struct box *box, struct error *error)
+{
+    ASSERT(box->plan->node_count <= PLAN_NODES_MAX);
+    ASSERT(error != NULL);
+    for (uint32_t i = 0; i < box->plan->node_count; i++) {
+        const struct plan_node *node = box->plan->nodes[i];
+        if (node->operator== PLAN_SINK && node->sink.exactly_once) {
+            error->line = node->line;
+            error->column = node->column_in_line;
+            return error_set(error, -ENOTSUP,
+                             "table `%s`: a live run cannot deliver exactly once yet",
+                             node->sink.table);
+        }
+    }
+    return 0;
+}
+
 static int make_sink(struct box_lane *lane, struct error *error)
 {
     int status = make_client(lane, written_servers(lane->box->plan), false, &lane->writer, error);
@@ -176,6 +194,7 @@ int box_make_edges(struct box *box, struct metadata *metadata, struct error *err
     uint32_t receiver = 0;
     uint32_t queue = 0;
     int status = check_one_cluster(box, error);
+    status = status == 0 ? check_delivery(box, error) : status;
     for (uint32_t i = 0; i < box->lane_count && status == 0; i++) {
         struct box_lane *lane = &box->lanes[i];
         if (!lane->receive && !lane->transmit) {

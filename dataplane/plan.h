@@ -267,6 +267,9 @@ struct plan_sink_field {
     struct type type;
 };
 
+/* Ids are the prefix with a lane's and a slot's number, and stay below 256 bytes in checkpoints. */
+#define PLAN_TRANSACTIONAL_PREFIX_BYTES_MAX 200
+
 struct plan_sink {
     const char *table;
     enum plan_connector connector;
@@ -283,6 +286,8 @@ struct plan_sink {
     uint32_t not_null_count;
     bool not_null_drop; /* table.exec.sink.not-null-enforcer = DROP */
     enum plan_partitioner partitioner;
+    bool exactly_once;                   /* 'sink.delivery-guarantee', of kafka and upsert-kafka */
+    const char *transactional_id_prefix; /* never NULL where exactly_once; else what is given */
     /* An upsert sink whose input carries -U: true when each -U is followed by the +U of its key,
      * so that -U need not be written; false: -U is a deletion (a row left a filter). */
     bool drop_update_before;

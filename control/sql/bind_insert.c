@@ -241,6 +241,20 @@ static int check_partitioner(struct session *session, const struct ast_statement
     return 0;
 }
 
+/* As in Flink a table that is only read needs no prefix. */
+static int check_guarantee(struct session *session, const struct table *table)
+{
+    ASSERT(session != NULL);
+    ASSERT(table != NULL);
+    if (table->options.exactly_once && table->options.transactional_id_prefix == NULL) {
+        return sql_fail(session, -EINVAL, table->options.exactly_once_at,
+                        "table `%s`: 'sink.transactional-id-prefix' must be specified with "
+                        "'sink.delivery-guarantee' = 'exactly-once'",
+                        table->name.text);
+    }
+    return 0;
+}
+
 static int check_conflict(struct session *session, const struct ast_statement *statement,
                           const struct table *table)
 {
@@ -352,6 +366,9 @@ int bind_insert(struct session *session, const struct ast_statement *statement)
     }
     if (verdict == 0) {
         verdict = check_partitioner(session, statement, table);
+    }
+    if (verdict == 0) {
+        verdict = check_guarantee(session, table);
     }
     if (verdict != 0) {
         return verdict;

@@ -64,6 +64,9 @@ struct table_options {
     int64_t bounded_timestamp_ms;
     struct ast_list bounded_offsets;
     enum plan_partitioner partitioner;
+    bool exactly_once;
+    struct place exactly_once_at;
+    const char *transactional_id_prefix; /* as written, or NULL */
     const char *print_identifier;
     bool print_to_stderr;
 };

@@ -115,6 +115,10 @@ static void explain_source(FILE *into, uint32_t depth, const struct plan_node *n
         indent(into, depth, "  topic: ");
         (void)fprintf(into, "%s\n", source->topics[i]);
     }
+    if (source->read_committed) {
+        indent(into, depth, "  isolation: ");
+        (void)fputs("read_committed\n", into);
+    }
     for (uint32_t i = 0; i < source->field_count; i++) {
         const struct plan_field *field = &source->fields[i];
         if (!field->needed) {
@@ -193,6 +197,11 @@ static void explain_sink(FILE *into, uint32_t depth, const struct plan_node *nod
     if (sink->topic != NULL) {
         indent(into, depth, "  topic: ");
         (void)fprintf(into, "%s\n", sink->topic);
+    }
+    if (sink->exactly_once) {
+        indent(into, depth, "  delivery: ");
+        (void)fprintf(into, "exactly once, transactional ids '%s…'\n",
+                      sink->transactional_id_prefix);
     }
     if (node->changelog == PLAN_RETRACT && sink->connector == PLAN_CONNECTOR_UPSERT_KAFKA) {
         indent(into, depth, "  -U: ");

@@ -242,18 +242,49 @@ static int read_guarantee(struct options_reading *reading, const struct ast_opti
     ASSERT(reading != NULL);
     ASSERT(option != NULL);
     const char *text = option->value.text;
-    if (strcmp(text, "exactly-once") == 0) {
-        return sql_fail(reading->session, -ENOTSUP, option->value.at,
-                        "'%s' = 'exactly-once' is not supported yet", option->key.text);
+    if (strcasecmp(text, "exactly-once") == 0) {
+        reading->table->options.exactly_once = true;
+        reading->table->options.exactly_once_at = option->value.at;
+        return 0;
     }
-    if (strcmp(text, "none") == 0) {
+    if (strcasecmp(text, "none") == 0) {
         sql_note(reading->session, option->key.at,
                  "'%s' = 'none' has no effect here: delivery is at-least-once", option->key.text);
         return 0;
     }
-    return strcmp(text, "at-least-once") == 0
+    return strcasecmp(text, "at-least-once") == 0
                ? 0
                : options_bad_value(reading, option, "at-least-once, exactly-once or none");
+}
+
+/* Flink takes 64,000 bytes, for ids that the broker keeps; here checkpoints keep them too. */
+static int read_transactional_prefix(struct options_reading *reading,
+                                     const struct ast_option *option)
+{
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
+    const char *text = option->value.text;
+    ASSERT(text != NULL);
+    if (strlen(text) > PLAN_TRANSACTIONAL_PREFIX_BYTES_MAX) {
+        return sql_fail(reading->session, -EINVAL, option->value.at,
+                        "'%s' takes at most %d bytes, not %zu", option->key.text,
+                        PLAN_TRANSACTIONAL_PREFIX_BYTES_MAX, strlen(text));
+    }
+    reading->table->options.transactional_id_prefix = text;
+    return 0;
+}
+
+static int read_naming(struct options_reading *reading, const struct ast_option *option)
+{
+    ASSERT(reading != NULL);
+    ASSERT(option != NULL);
+    const char *text = option->value.text;
+    if (strcasecmp(text, "incrementing") != 0 && strcasecmp(text, "pooling") != 0) {
+        return options_bad_value(reading, option, "incrementing or pooling");
+    }
+    sql_note(reading->session, option->key.at,
+             "'%s' has no effect here: transactional ids are always pooled", option->key.text);
+    return 0;
 }
 
 static int read_fields_include(struct options_reading *reading, const struct ast_option *option)
@@ -353,7 +384,8 @@ static const struct option_rule rules[] = {
     {"scan.watermark.alignment.update-interval", KAFKA | UPSERT, read_note},
     {"sink.partitioner", KAFKA, read_partitioner},
     {"sink.delivery-guarantee", KAFKA | UPSERT, read_guarantee},
-    {"sink.transactional-id-prefix", KAFKA | UPSERT, read_note},
+    {"sink.transactional-id-prefix", KAFKA | UPSERT, read_transactional_prefix},
+    {"sink.transaction-naming-strategy", KAFKA | UPSERT, read_naming},
     {"sink.parallelism", KAFKA | UPSERT | PRINT, read_note},
     {"sink.buffer-flush.max-rows", UPSERT, read_note},
     {"sink.buffer-flush.interval", UPSERT, read_note},

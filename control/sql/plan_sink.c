@@ -146,6 +146,9 @@ int plan_sink(struct planning *planning, struct plan_node *node, const struct re
     sink->value_format = options->value_format;
     sink->key_format = options->key_format;
     sink->partitioner = options->partitioner;
+    sink->exactly_once = options->exactly_once;
+    sink->transactional_id_prefix = options->transactional_id_prefix;
+    ASSERT(!sink->exactly_once || sink->transactional_id_prefix != NULL);
     sink->print_identifier = options->print_identifier;
     sink->print_to_stderr = options->print_to_stderr;
     sink->not_null_drop = session->settings.not_null_drop;
