@@ -50,6 +50,7 @@ static int table_like(struct heap *heap, const struct shape_description *descrip
                                         .value_bytes = description->value_bytes,
                                         .key_bytes_max = description->key_bytes_max,
                                         .key_bytes_inline = description->key_bytes_inline,
+                                        .key_skip_bytes = description->key_skip_bytes,
                                         .heads = heads,
                                         .head_count = description->head_count};
     if (config.key_bytes_max == 0 || config.key_bytes_inline == 0) {

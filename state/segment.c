@@ -212,8 +212,10 @@ static bool is_key_sound(const struct segment_layout *layout, const uint8_t *pag
 {
     const uint8_t bytes = page[segment_key_offset(layout, slot)];
     ASSERT_SLOW(slot < layout->slot_count);
-    return bytes == SEGMENT_KEY_IS_REF ? layout->key_inline_bytes >= SEGMENT_KEY_REF_BYTES
-                                       : bytes <= layout->key_inline_bytes;
+    return bytes == SEGMENT_KEY_IS_REF
+               ? layout->key_inline_bytes >= SEGMENT_KEY_REF_BYTES
+               : bytes <= layout->key_inline_bytes &&
+                     bytes >= layout->key_skip_bytes + (layout->key_skip_bytes != 0);
 }
 
 /* Counts an entry's way from its home group to where it stands. */

@@ -22,7 +22,7 @@ struct shape_description {
     uint32_t key_bytes_max;
     uint32_t key_bytes_inline;
     uint32_t head_count;
-    uint32_t reserved;
+    uint32_t key_skip_bytes;
     struct {
         uint16_t offset;
         uint16_t kind; /* enum table_head_kind */

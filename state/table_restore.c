@@ -18,6 +18,7 @@ static void table_describe(const void *shape, struct shape_description *out)
     out->value_bytes = table->value_bytes;
     out->key_bytes_max = table->key_bytes_max;
     out->key_bytes_inline = table->layout.key_inline_bytes;
+    out->key_skip_bytes = table->layout.key_skip_bytes;
     out->head_count = table->head_count;
     for (uint32_t head = 0; head < table->head_count; head++) {
         out->heads[head].offset = table->heads[head].offset;
@@ -289,7 +290,9 @@ static enum table_visit entry_copy(void *context, const struct table_entry *entr
         heap_blob_read(copying->from->heap, entry->key_blob, 0, (uint32_t)key.bytes,
                        copying->copy->scratch);
     }
-    if (hash_bytes(key) != entry->hash) { /* of a long key it is stored */
+    const uint32_t skip_bytes = into->layout.key_skip_bytes;
+    if ((skip_bytes != 0 && key.bytes <= skip_bytes) ||
+        hash_behind(key, skip_bytes) != entry->hash) { /* of a long key it is stored */
         copying->code = -EBADMSG;
         return TABLE_KEEP;
     }
