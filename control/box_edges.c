@@ -82,6 +82,17 @@ static int make_client(struct box_lane *lane, const char *servers, bool read_com
     return status;
 }
 
+static enum kafka_reset reset_of(enum config_gone gone)
+{
+    static const enum kafka_reset resets[] = {
+        [CONFIG_GONE_FAIL] = KAFKA_RESET_FAIL,
+        [CONFIG_GONE_EARLIEST] = KAFKA_RESET_EARLIEST,
+        [CONFIG_GONE_LATEST] = KAFKA_RESET_LATEST,
+    };
+    ASSERT((size_t)gone < COUNT_OF(resets));
+    return resets[gone];
+}
+
 static int make_source(struct box_lane *lane, const struct plan_node *node, uint32_t index,
                        struct metadata *metadata, struct error *error)
 {
@@ -103,6 +114,7 @@ static int make_source(struct box_lane *lane, const struct plan_node *node, uint
             .lane_count = lane->box->config->cores.receive.count,
             .positions = source->positions,
             .position_count = source->position_count,
+            .restored_reset = reset_of(lane->box->config->checkpoint.when_offset_is_gone),
         };
         status = source_kafka_create(&config, &source->source, error);
     }

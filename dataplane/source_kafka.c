@@ -30,8 +30,11 @@ struct source_kafka {
     uint32_t lane_count;
     const struct source_kafka_position *positions;
     uint32_t position_count;
-    uint32_t *topic_indexes;    /* of the client, by topic of the plan */
-    uint32_t *topic_partitions; /* assigned so far; 0: not known yet */
+    struct record_position *restored; /* restored_count, of all lanes; NULL: begun anew */
+    uint32_t restored_count;
+    enum kafka_reset restored_reset; /* where the broker no longer has a restored offset */
+    uint32_t *topic_indexes;         /* of the client, by topic of the plan */
+    uint32_t *topic_partitions;      /* assigned so far; 0: not known yet */
     uint32_t topics_left;
     struct partition *partitions; /* SOURCE_KAFKA_PARTITIONS_MAX */
     uint32_t partition_count;
@@ -112,6 +115,44 @@ static enum kafka_start start_of(const struct source_kafka *source, uint32_t top
     }
 }
 
+/* What a checkpoint says of a partition.
+ * is_known  set when it says anything of the topic: then a partition that it lacks is new */
+static const struct record_position *restored_at(const struct source_kafka *source, uint32_t topic,
+                                                 uint32_t number, bool *is_known)
+{
+    *is_known = false;
+    for (uint32_t i = 0; i < source->restored_count; i++) {
+        const struct record_position *position = &source->restored[i];
+        *is_known = *is_known || position->topic == topic;
+        if (position->topic == topic && position->partition == number) {
+            return position;
+        }
+    }
+    return NULL;
+}
+
+/* Where reading begins: where the checkpoint stood, at the first record of a partition that the
+ * topic grew since, else as the table says. A partition whose end was reached ends at once. */
+static void place_assignment(const struct source_kafka *source, uint32_t topic, uint32_t number,
+                             bool is_new, struct kafka_assignment *out)
+{
+    bool is_known = false;
+    const struct record_position *position = restored_at(source, topic, number, &is_known);
+    out->end = end_of(source, number, &out->end_value);
+    if (position != NULL && position->next_offset >= 0) {
+        out->start = KAFKA_START_OFFSET;
+        out->start_value = position->next_offset;
+        out->reset = source->restored_reset;
+        if (position->has_ended) {
+            out->end = KAFKA_END_OFFSET;
+            out->end_value = position->next_offset;
+        }
+    } else if (!is_new && (position != NULL || !is_known)) {
+        out->start = start_of(source, topic, number, &out->start_value);
+    }
+    /* Else as in Flink: a partition that the topic grew while running is read whole. */
+}
+
 static void assign_partition(struct source_kafka *source, uint32_t topic, uint32_t number,
                              bool is_new)
 {
@@ -126,11 +167,7 @@ static void assign_partition(struct source_kafka *source, uint32_t topic, uint32
         .partition = (int32_t)number,
         .reset = KAFKA_RESET_FAIL,
     };
-    /* As in Flink a partition that the topic grew while running is read whole. */
-    if (!is_new) {
-        assignment.start = start_of(source, topic, number, &assignment.start_value);
-    }
-    assignment.end = end_of(source, number, &assignment.end_value);
+    place_assignment(source, topic, number, is_new, &assignment);
     if (kafka_client_assign(source->client, &assignment, &partition->client_index)) {
         ASSERT(partition->client_index < SOURCE_KAFKA_PARTITIONS_MAX);
         source->partition_of_source[partition->client_index] = source->partition_count;
@@ -340,12 +377,54 @@ static void source_kafka_rewind(struct record_source *self, uint32_t topic, uint
     }
 }
 
+static bool source_kafka_position(const struct record_source *self, uint32_t topic, uint32_t number,
+                                  struct record_position *out)
+{
+    const struct source_kafka *source = (const struct source_kafka *)self;
+    for (uint32_t i = 0; i < source->partition_count; i++) {
+        const struct partition *partition = &source->partitions[i];
+        if (partition->topic != topic || partition->number != number) {
+            continue;
+        }
+        struct kafka_source_status status;
+        kafka_client_source_status(source->client, partition->client_index, &status);
+        *out = (struct record_position){
+            .topic = topic,
+            .partition = number,
+            .next_offset = status.position,
+            .leader_epoch = status.leader_epoch,
+            .has_ended = status.state == KAFKA_SOURCE_ENDED,
+        };
+        return status.position >= 0;
+    }
+    return false;
+}
+
+static int source_kafka_start_at(struct record_source *self,
+                                 const struct record_position *positions, uint32_t count,
+                                 struct error *error)
+{
+    struct source_kafka *source = (struct source_kafka *)self;
+    ASSERT(source->restored == NULL && source->partition_count == 0);
+    source->restored = calloc((size_t)count + 1, sizeof(*source->restored));
+    if (source->restored == NULL) {
+        return error_set(error, -ENOMEM, "out of memory for positions");
+    }
+    if (count != 0) {
+        memcpy(source->restored, positions, count * sizeof(*positions));
+    }
+    source->restored_count = count;
+    return 0;
+}
+
 static const struct record_source_ops source_kafka_ops = {
     .poll = source_kafka_poll,
     .release = source_kafka_release,
     .pause = source_kafka_pause,
     .partitions = source_kafka_partitions,
     .rewind = source_kafka_rewind,
+    .position = source_kafka_position,
+    .start_at = source_kafka_start_at,
 };
 
 static int name_topics(struct source_kafka *source, struct error *error)
@@ -381,6 +460,7 @@ int source_kafka_create(const struct source_kafka_config *config, struct source_
     source->lane_count = config->lane_count;
     source->positions = config->positions;
     source->position_count = config->position_count;
+    source->restored_reset = config->restored_reset;
     source->topics_left = topics;
     source->topic_indexes = calloc(topics, sizeof(*source->topic_indexes));
     source->topic_partitions = calloc(topics, sizeof(*source->topic_partitions));
@@ -406,6 +486,7 @@ void source_kafka_destroy(struct source_kafka *source)
     if (source == NULL) {
         return;
     }
+    free(source->restored);
     free(source->topic_indexes);
     free(source->topic_partitions);
     free(source->partitions);

@@ -30,6 +30,7 @@ struct source_kafka_config {
     uint32_t lane_count;
     const struct source_kafka_position *positions; /* position_count; borrowed */
     uint32_t position_count;
+    enum kafka_reset restored_reset; /* where the broker no longer has a restored offset */
 };
 
 /* How far one partition is, for group commits and for people. */
