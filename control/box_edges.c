@@ -193,11 +193,14 @@ static int check_delivery(const struct box *box, struct error *error)
 static int make_sink(struct box_lane *lane, struct error *error)
 {
     int status = make_client(lane, written_servers(lane->box->plan), false, &lane->writer, error);
-    if (status == 0) {
-        status = sink_kafka_create(lane->writer, lane->box->topics, lane->box->topic_count,
-                                   &lane->sink, error);
+    struct sink_kafka_topic topics[SINK_KAFKA_TOPICS_MAX];
+    const uint32_t count = lane->box->topic_count;
+    for (uint32_t i = 0; i < count && i < SINK_KAFKA_TOPICS_MAX; i++) {
+        topics[i] = (struct sink_kafka_topic){.name = lane->box->topics[i]};
     }
-    return status;
+    const struct sink_kafka_config config = {
+        .client = lane->writer, .topics = topics, .topic_count = count};
+    return status == 0 ? sink_kafka_create(&config, &lane->sink, error) : status;
 }
 
 int box_make_edges(struct box *box, struct metadata *metadata, struct error *error)

@@ -141,9 +141,11 @@ struct record_sink_ops {
      * durable. NULL: as flushed. */
     bool (*is_settled)(struct record_sink *sink, uint64_t id);
     /* That checkpoint is durable: what was written before its cut, and earlier ones', becomes
-     * visible. A checkpoint that failed is never told; the next complete one stands for it. NULL:
-     * nothing to do. */
+     * visible. The next complete one stands for a checkpoint that failed. NULL: nothing to do. */
     void (*complete)(struct record_sink *sink, uint64_t id);
+    /* That checkpoint will never be complete: what was cut off by it belongs to the next one. NULL:
+     * nothing to do. */
+    void (*failed)(struct record_sink *sink, uint64_t id);
 };
 
 /* A body embeds this first. */
@@ -205,5 +207,14 @@ static inline void record_sink_complete(struct record_sink *sink, uint64_t id)
 {
     if (sink->ops->complete != NULL) {
         sink->ops->complete(sink, id);
+    }
+}
+
+/* Says that a checkpoint will never be complete.
+ * threads  owning lane only */
+static inline void record_sink_failed(struct record_sink *sink, uint64_t id)
+{
+    if (sink->ops->failed != NULL) {
+        sink->ops->failed(sink, id);
     }
 }

@@ -14,40 +14,10 @@
 
 #include "dataplane/dead_letter.h"
 #include "dataplane/ledger.h"
+#include "dataplane/sink_kafka_internal.h"
 
 #define HEADERS_MAX  (DEAD_LETTER_HEADERS_MAX + 4) /* of one written record */
 #define STICKY_COUNT 64 /* records without key that go to one partition before the next */
-
-#define INDEX_NONE UINT32_MAX
-
-struct topic {
-    uint32_t client_index;
-    uint32_t partition_count; /* 0 until known */
-    uint32_t *sinks;          /* by partition: index of the client, INDEX_NONE not open */
-    struct sink_kafka_turn turn;
-};
-
-/* A record on its way out. */
-struct stamp {
-    uint64_t arrival_ns;
-    uint64_t appended_ns;
-    uint64_t number; /* among the records appended to its partition, from 0 */
-    uint32_t client_sink;
-    uint32_t ledger_sink;
-};
-
-struct sink_kafka {
-    struct record_sink records; /* first: the runtime sees this */
-    struct kafka_client *client;
-    struct ledger *ledger; /* NULL: none is kept */
-    struct stamp *stamps;  /* a ring of SINK_KAFKA_STAMPS */
-    uint64_t stamps_in;
-    uint64_t stamps_out;
-    uint64_t (*clock)(void *context); /* of the ledger */
-    uint32_t ledger_sinks[SINK_KAFKA_TOPICS_MAX];
-    uint32_t topic_count;
-    struct topic topics[SINK_KAFKA_TOPICS_MAX];
-};
 
 /* Words are little-endian, as the machine's; the length goes in as 32 bits as in Java. */
 uint32_t sink_kafka_hash(struct span key)
@@ -140,8 +110,8 @@ static enum record_sink_verdict verdict_of(enum kafka_append append)
 
 /* Remembers a record that was just appended. A full ring enters nothing: the ledger is a sample
  * then, and latency of the job is not touched by it. */
-static void put_stamp(struct sink_kafka *sink, uint32_t topic, uint32_t client_sink,
-                      const struct record *record)
+static void put_stamp(struct sink_kafka *sink, uint32_t topic, struct kafka_client *client,
+                      uint32_t client_sink, const struct record *record)
 {
     ASSERT(sink->topic_count <= SINK_KAFKA_TOPICS_MAX);
     ASSERT(sink->stamps_in - sink->stamps_out <= SINK_KAFKA_STAMPS);
@@ -150,15 +120,34 @@ static void put_stamp(struct sink_kafka *sink, uint32_t topic, uint32_t client_s
         record->arrival_ns == 0 || sink->stamps_in - sink->stamps_out == SINK_KAFKA_STAMPS) {
         return;
     }
-    kafka_client_sink_status(sink->client, client_sink, &status);
+    kafka_client_sink_status(client, client_sink, &status);
     ASSERT(status.appended_count > 0);
     sink->stamps[sink->stamps_in++ & (SINK_KAFKA_STAMPS - 1)] = (struct stamp){
         .arrival_ns = record->arrival_ns,
         .appended_ns = sink->clock(NULL),
         .number = status.appended_count - 1,
+        .client = client,
         .client_sink = client_sink,
         .ledger_sink = sink->ledger_sinks[topic],
     };
+}
+
+/* The plain client's sinks are kept here; a pool client finds its own by its table. */
+static bool find_client_sink(struct sink_kafka *sink, struct kafka_client *client,
+                             struct topic *topic, uint32_t partition, uint32_t *out)
+{
+    ASSERT(partition < SINK_KAFKA_PARTITIONS_MAX);
+    if (topic->is_exactly_once) {
+        return kafka_client_sink(client, topic->pool_index, (int32_t)partition, out);
+    }
+    uint32_t *index = &topic->sinks[partition];
+    if (*index == INDEX_NONE &&
+        !kafka_client_sink(sink->client, topic->client_index, (int32_t)partition, index)) {
+        *index = INDEX_NONE;
+        return false;
+    }
+    *out = *index;
+    return true;
 }
 
 /* Not knowing the partitions yet is back-pressure, not an error: metadata is on its way. */
@@ -174,10 +163,9 @@ static enum record_sink_verdict sink_kafka_append(struct record_sink *self, uint
     }
     const uint32_t partition =
         sink_kafka_partition(&topic->turn, wanted, record, topic->partition_count);
-    uint32_t *index = &topic->sinks[partition];
-    if (*index == INDEX_NONE &&
-        !kafka_client_sink(sink->client, topic->client_index, (int32_t)partition, index)) {
-        *index = INDEX_NONE;
+    struct kafka_client *client = topic->is_exactly_once ? sink_kafka_current(sink) : sink->client;
+    uint32_t index;
+    if (client == NULL || !find_client_sink(sink, client, topic, partition, &index)) {
         return RECORD_SINK_FULL;
     }
     const struct kafka_produce_record produced = {
@@ -190,9 +178,10 @@ static enum record_sink_verdict sink_kafka_append(struct record_sink *self, uint
         .timestamp_ms = record->timestamp_ms,
     };
     const enum record_sink_verdict verdict =
-        verdict_of(kafka_client_append(sink->client, *index, &produced));
+        verdict_of(kafka_client_append(client, index, &produced));
     if (verdict == RECORD_SINK_OK) {
-        put_stamp(sink, number, *index, record);
+        sink->slots[sink->current % SINK_KAFKA_POOL_MAX].is_used |= topic->is_exactly_once;
+        put_stamp(sink, number, client, index, record);
     }
     return verdict;
 }
@@ -200,25 +189,30 @@ static enum record_sink_verdict sink_kafka_append(struct record_sink *self, uint
 static uint32_t sink_kafka_poll(struct record_sink *self, uint64_t now_ns)
 {
     struct sink_kafka *sink = (struct sink_kafka *)self;
-    return kafka_client_poll(sink->client, now_ns);
+    return kafka_client_poll(sink->client, now_ns) + sink_kafka_poll_pool(sink, now_ns);
 }
 
 static bool sink_kafka_flushed(struct record_sink *self)
 {
-    return kafka_client_pending(((struct sink_kafka *)self)->client) == 0;
+    struct sink_kafka *sink = (struct sink_kafka *)self;
+    return kafka_client_pending(sink->client) == 0 && sink_kafka_pool_is_flushed(sink);
 }
 
 static const struct record_sink_ops sink_kafka_ops = {
     .append = sink_kafka_append,
     .poll = sink_kafka_poll,
     .flushed = sink_kafka_flushed,
+    .cut = sink_kafka_cut,
+    .is_settled = sink_kafka_is_settled,
+    .complete = sink_kafka_complete,
+    .failed = sink_kafka_failed,
 };
 
 /* The partition table is whole from the start; nothing is allocated when a partition opens. */
-static int add_topic(struct sink_kafka *sink, const char *name, struct error *error)
+static int add_topic(struct sink_kafka *sink, const struct sink_kafka_topic *from,
+                     struct error *error)
 {
-    ASSERT(sink->topic_count <= SINK_KAFKA_TOPICS_MAX);
-    ASSERT(sink->stamps_in - sink->stamps_out <= SINK_KAFKA_STAMPS);
+    ASSERT(sink->topic_count < SINK_KAFKA_TOPICS_MAX);
     struct topic *topic = &sink->topics[sink->topic_count];
     topic->sinks = malloc(SINK_KAFKA_PARTITIONS_MAX * sizeof(*topic->sinks));
     if (topic->sinks == NULL) {
@@ -228,20 +222,31 @@ static int add_topic(struct sink_kafka *sink, const char *name, struct error *er
     for (uint32_t i = 0; i < SINK_KAFKA_PARTITIONS_MAX; i++) {
         topic->sinks[i] = INDEX_NONE;
     }
-    if (!kafka_client_topic(sink->client, name, &topic->client_index)) {
-        return error_set(error, -EINVAL, "%s is no legal topic name, or there are too many", name);
+    topic->is_exactly_once = from->exactly_once;
+    bool is_good = kafka_client_topic(sink->client, from->name, &topic->client_index);
+    for (uint32_t i = 0; i < sink->pool_count && is_good && from->exactly_once; i++) {
+        is_good = kafka_client_topic(sink->slots[i].client, from->name, &topic->pool_index);
+        ASSERT(!is_good || topic->pool_index < sink->topic_count);
+    }
+    if (!is_good) {
+        return error_set(error, -EINVAL, "%s is no legal topic name, or there are too many",
+                         from->name);
+    }
+    if (from->exactly_once && sink->pool_count == 0) {
+        return error_set(error, -EINVAL, "%s is written exactly once, without a pool of clients",
+                         from->name);
     }
     return 0;
 }
 
-int sink_kafka_create(struct kafka_client *client, const char *const *topics, uint32_t topic_count,
-                      struct sink_kafka **out, struct error *error)
+int sink_kafka_create(const struct sink_kafka_config *config, struct sink_kafka **out,
+                      struct error *error)
 {
     ASSERT(out != NULL);
-    ASSERT(client != NULL);
+    ASSERT(config->client != NULL);
     *out = NULL;
-    if (topic_count > SINK_KAFKA_TOPICS_MAX) {
-        return error_set(error, -E2BIG, "%u topics are written, at most %u", topic_count,
+    if (config->topic_count > SINK_KAFKA_TOPICS_MAX) {
+        return error_set(error, -E2BIG, "%u topics are written, at most %u", config->topic_count,
                          SINK_KAFKA_TOPICS_MAX);
     }
     struct sink_kafka *sink = calloc(1, sizeof(*sink));
@@ -249,10 +254,10 @@ int sink_kafka_create(struct kafka_client *client, const char *const *topics, ui
         return error_set(error, -ENOMEM, "out of memory");
     }
     sink->records.ops = &sink_kafka_ops;
-    sink->client = client;
-    int status = 0;
-    for (uint32_t i = 0; i < topic_count && status == 0; i++) {
-        status = add_topic(sink, topics[i], error);
+    sink->client = config->client;
+    int status = sink_kafka_make_pool(sink, config, error);
+    for (uint32_t i = 0; i < config->topic_count && status == 0; i++) {
+        status = add_topic(sink, &config->topics[i], error);
     }
     if (status != 0) {
         sink_kafka_destroy(sink);
@@ -270,6 +275,7 @@ void sink_kafka_destroy(struct sink_kafka *sink)
     for (uint32_t i = 0; i < sink->topic_count; i++) {
         free(sink->topics[i].sinks);
     }
+    sink_kafka_free_pool(sink);
     free(sink->stamps);
     free(sink);
 }
@@ -311,11 +317,13 @@ void sink_kafka_sent(struct sink_kafka *sink, uint64_t now_ns)
     ASSERT(sink->stamps_in - sink->stamps_out <= SINK_KAFKA_STAMPS);
     struct kafka_sink_status status = {0};
     uint32_t known = INDEX_NONE; /* whose status it is */
+    const struct kafka_client *client = NULL;
     while (sink->stamps_in != sink->stamps_out) {
         const struct stamp *stamp = &sink->stamps[sink->stamps_out & (SINK_KAFKA_STAMPS - 1)];
-        if (stamp->client_sink != known) {
+        if (stamp->client_sink != known || stamp->client != client) {
             known = stamp->client_sink;
-            kafka_client_sink_status(sink->client, known, &status);
+            client = stamp->client;
+            kafka_client_sink_status(client, known, &status);
         }
         if (stamp->number >= status.departed_count) {
             return;
@@ -326,43 +334,22 @@ void sink_kafka_sent(struct sink_kafka *sink, uint64_t now_ns)
     }
 }
 
-/* Visits the open partitions; stops where visit says so. */
-static bool find_status(const struct sink_kafka *sink, uint64_t *lost, int16_t *failed_code)
-{
-    ASSERT(sink->topic_count <= SINK_KAFKA_TOPICS_MAX);
-    ASSERT(sink->stamps_in - sink->stamps_out <= SINK_KAFKA_STAMPS);
-    bool failed = false;
-    for (uint32_t i = 0; i < sink->topic_count; i++) {
-        const struct topic *topic = &sink->topics[i];
-        for (uint32_t p = 0; p < topic->partition_count; p++) {
-            struct kafka_sink_status status;
-            if (topic->sinks[p] == INDEX_NONE) {
-                continue;
-            }
-            kafka_client_sink_status(sink->client, topic->sinks[p], &status);
-            *lost += status.lost_count;
-            if (status.is_failed) {
-                failed = true;
-                *failed_code = status.error_code;
-            }
-        }
-    }
-    return failed;
-}
-
 uint64_t sink_kafka_lost(const struct sink_kafka *sink)
 {
-    ASSERT(sink->topic_count <= SINK_KAFKA_TOPICS_MAX);
-    ASSERT(sink->stamps_in - sink->stamps_out <= SINK_KAFKA_STAMPS);
-    uint64_t lost = 0;
-    int16_t code = 0;
-    (void)find_status(sink, &lost, &code);
+    ASSERT(sink->pool_count <= SINK_KAFKA_POOL_MAX);
+    uint64_t lost = kafka_client_counters(sink->client)->records_lost;
+    for (uint32_t i = 0; i < sink->pool_count; i++) {
+        lost += kafka_client_counters(sink->slots[i].client)->records_lost;
+    }
     return lost;
 }
 
 bool sink_kafka_has_failed(const struct sink_kafka *sink, int16_t *error_code)
 {
-    ASSERT(sink->topic_count <= SINK_KAFKA_TOPICS_MAX);
-    uint64_t lost = 0;
-    return find_status(sink, &lost, error_code);
+    ASSERT(sink->pool_count <= SINK_KAFKA_POOL_MAX);
+    bool failed = kafka_client_has_failed(sink->client, error_code);
+    for (uint32_t i = 0; i < sink->pool_count && !failed; i++) {
+        failed = kafka_client_has_failed(sink->slots[i].client, error_code);
+    }
+    return failed;
 }

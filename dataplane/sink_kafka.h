@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kafka as a record sink: the topics that one transmit lane writes, over its Kafka client. Where a
+/* Kafka as a record sink: the topics that one transmit lane writes, over its Kafka clients. Where a
  * record names no partition, one is chosen as Kafka's default partitioner does: by the murmur2 hash
  * of the key, without a key one partition after another, a batch's worth each (sticky). On
  * RECORD_PARTITION_NEXT each record goes to the partition after the last one's, key or not. A full
  * partition is passed over, but where the key or the caller names it.
  *
- * Limits: SINK_KAFKA_TOPICS_MAX topics, SINK_KAFKA_PARTITIONS_MAX partitions each. */
+ * Topics written exactly once go through a pool of transactional clients, one transaction a
+ * checkpoint, the others through the plain client at once:
+ *
+ *     append -> current -> cut -> prepared -> complete -> committing -> committed -> free
+ *
+ * A checkpoint names every transaction that is cut off and not known to be committed. An id is used
+ * again only when the newest durable checkpoint does not name it: so EndTxn with what a checkpoint
+ * has stored can only ever mean the transaction that was meant. Each client has two ids, a and b.
+ * It goes on with the same one where that is allowed, and else takes the other, which cannot be
+ * named: a client has one transaction at a time.
+ *
+ * Limits: SINK_KAFKA_TOPICS_MAX topics, SINK_KAFKA_PARTITIONS_MAX partitions each; checkpoints that
+ * are under way at once, failed ones included that were not told, are fewer than the pool has
+ * clients: beyond, exactly-once topics answer FULL. */
 #pragma once
 
 #include "base.h"
@@ -15,17 +28,57 @@
 #define SINK_KAFKA_TOPICS_MAX     256
 #define SINK_KAFKA_PARTITIONS_MAX 1024
 #define SINK_KAFKA_STAMPS         (UINT32_C(1) << 16)
+#define SINK_KAFKA_POOL_MIN       3
+#define SINK_KAFKA_POOL_MAX       8
+#define SINK_KAFKA_CUTS_MAX       32 /* remembered; older ones are judged by the next */
+#define SINK_KAFKA_ID_BYTES       240
 
+struct facts_transaction; /* facts.h */
 struct ledger;
 struct sink_kafka;
 
-/* Makes a sink.
- * client   borrowed; polled here
- * topics   topic_count names, numbered as record_sink_append's topic
+/* A topic to write. */
+struct sink_kafka_topic {
+    const char *name;
+    bool exactly_once;
+};
+
+/* What a sink is made of. */
+struct sink_kafka_config {
+    struct kafka_client *client;           /* borrowed; polled here; knows all topics */
+    const struct sink_kafka_topic *topics; /* numbered as record_sink_append's topic */
+    uint32_t topic_count;
+    struct kafka_client *const *pool; /* transactional clients, borrowed; polled here */
+    uint32_t pool_count;              /* 0, or SINK_KAFKA_POOL_MIN to _MAX */
+    const char *transactional_id;     /* of this lane; ids add "-a0", "-b0", "-a1", … */
+};
+
+/* Makes a sink. With a pool, exactly-once topics answer FULL until sink_kafka_recover was called
+ * and has done its work.
+ * config   copied
  * out      freed by sink_kafka_destroy
+ * returns  0, -E2BIG, -EINVAL or -ENOMEM with the reason in error
  * threads  control */
-int sink_kafka_create(struct kafka_client *client, const char *const *topics, uint32_t topic_count,
-                      struct sink_kafka **out, struct error *error);
+int sink_kafka_create(const struct sink_kafka_config *config, struct sink_kafka **out,
+                      struct error *error);
+
+/* Opens the pools of all lanes: what the checkpoint names as prepared is committed, what else may
+ * be open on ids of earlier runs is aborted, each by some lane. To be called at every start, also
+ * without a checkpoint (fact_count 0). The work is done by the sinks' polls; until it is, no
+ * checkpoint is settled. What cannot be committed is KAFKA_EVENT_TRANSACTION_LOST and a failed
+ * sink.
+ * sinks    of all lanes of the job; those without a pool take no part
+ * facts    FACTS_TRANSACTION of all lanes of the checkpoint restored, in any order
+ * returns  0, -EINVAL when the facts cannot be of one checkpoint, -ENOTSUP when something is
+ *          prepared and no sink has a pool, -ENOMEM
+ * threads  control, before the lanes start; once */
+int sink_kafka_recover(struct sink_kafka *const *sinks, uint32_t sink_count,
+                       const struct facts_transaction *facts, uint32_t fact_count,
+                       struct error *error);
+
+/* Tells whether the pool is open: recovery is done, or there is nothing to recover.
+ * threads  owning lane only */
+bool sink_kafka_is_recovered(const struct sink_kafka *sink);
 
 /* Frees it; the client stays. NULL is fine.
  * threads  control, when the lane has stopped */

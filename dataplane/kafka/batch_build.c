@@ -2,10 +2,11 @@
 /* The batch builder; see batch.h for the layout. */
 #include "dataplane/kafka/batch_build.h"
 
-#define LENGTH_AT     8
-#define CRC_AT        17
-#define ATTRIBUTES_AT 21
-#define PRODUCER_AT   43
+#define TRANSACTIONAL_BIT 0x10
+#define LENGTH_AT         8
+#define CRC_AT            17
+#define ATTRIBUTES_AT     21
+#define PRODUCER_AT       43
 
 void kafka_builder_init(struct kafka_builder *builder, struct span_mut into)
 {
@@ -147,7 +148,8 @@ void kafka_builder_finish(struct kafka_builder *builder, const struct kafka_stam
     kafka_write_i32(&writer, -1); /* leader epoch: the broker's to write */
     kafka_write_i8(&writer, 2);
     kafka_write_i32(&writer, 0); /* checksum: by the stamp */
-    kafka_write_i16(&writer, (int16_t)kind);
+    kafka_write_i16(&writer,
+                    (int16_t)((int16_t)kind | (stamp->is_transactional ? TRANSACTIONAL_BIT : 0)));
     kafka_write_i32(&writer, builder->record_count - 1);
     kafka_write_i64(&writer, builder->base_timestamp_ms);
     kafka_write_i64(&writer, builder->max_timestamp_ms);

@@ -38,6 +38,7 @@ struct kafka_stamp {
     int64_t producer_id;
     int16_t producer_epoch;
     int32_t base_sequence;
+    bool is_transactional; /* a finished batch keeps what it was finished with */
 };
 
 /* Starts an empty batch.

@@ -10,13 +10,19 @@
 #include "dataplane/kafka/error_code.h"
 #include "dataplane/kafka/fetch.h"
 #include "dataplane/kafka/produce.h"
+#include "dataplane/kafka/transaction.h"
 
 #define FRAMES_MAX 16 /* of one connection in one poll */
+
+#define RESPONSE_BYTES      (1U << 20) /* of metadata, the largest answer without a fetch */
+#define RECORD_BYTES        (2U << 20) /* brokers take 1 MiB unless they are told otherwise */
+#define PRODUCE_BUFFERS_MIN 16
 
 struct kafka_client {
     struct kafka_core core;
     struct kafka_fetch fetch;
     struct kafka_produce produce;
+    struct kafka_transaction transaction;
     void *owned; /* the heap block, NULL when the caller owns the memory */
 };
 
@@ -43,6 +49,7 @@ void kafka_config_init(struct kafka_config *config)
         .produce_large_buffers = 4,
         .produce_request_bytes_max = 1 << 20,
         .produce_in_flight_max = 5,
+        .transaction_timeout_ms = 900000,
         .connect_timeout_ms = 5000,
         .request_timeout_ms = 30000,
         .retry_backoff_ms = 50,
@@ -52,6 +59,26 @@ void kafka_config_init(struct kafka_config *config)
         .idle_close_ms = 180000,
         .seed = 1,
     };
+}
+
+/* A transactional client has the records of one checkpoint interval on their way, and no more. */
+void kafka_config_make_transactional(struct kafka_config *config)
+{
+    ASSERT(config != NULL);
+    config->is_transactional = true;
+    config->sources_max = 1;
+    config->decoded_bytes_max = 4096;
+    config->produce_record_bytes_max = config->produce_record_bytes_max < RECORD_BYTES
+                                           ? config->produce_record_bytes_max
+                                           : RECORD_BYTES;
+    config->response_bytes_max =
+        config->response_bytes_max < RESPONSE_BYTES ? config->response_bytes_max : RESPONSE_BYTES;
+    config->fetch_bytes_max = 4096;
+    config->fetch_partition_bytes_max = 4096;
+    config->produce_buffers = config->produce_buffers / 4 > PRODUCE_BUFFERS_MIN
+                                  ? config->produce_buffers / 4
+                                  : PRODUCE_BUFFERS_MIN;
+    config->produce_large_buffers = config->produce_large_buffers > 0 ? 1 : 0;
 }
 
 static struct kafka_client *layout(const struct kafka_config *config, struct kafka_arena *arena)
@@ -117,6 +144,7 @@ static int check_config(const struct kafka_config *config, struct error *error)
         {"produce_large_buffers", config->produce_large_buffers, 0, 1024},
         {"produce_request_bytes_max", config->produce_request_bytes_max, 1, 1U << 30},
         {"produce_in_flight_max", config->produce_in_flight_max, 1, 5},
+        {"transaction_timeout_ms", config->transaction_timeout_ms, 1000, INT32_MAX},
         {"connect_timeout_ms", config->connect_timeout_ms, 1, 600000},
         {"request_timeout_ms", config->request_timeout_ms, 1, 600000},
         {"retry_backoff_ms", config->retry_backoff_ms, 1, 60000},
@@ -166,6 +194,7 @@ int kafka_client_create(const struct kafka_config *config, const struct kafka_co
     kafka_core_init(&client->core);
     kafka_fetch_init(&client->fetch, &client->core);
     kafka_produce_init(&client->produce, &client->core);
+    kafka_transaction_init(&client->transaction, &client->core, &client->produce);
     *out = client;
     return 0;
 }
@@ -199,6 +228,7 @@ static void note_lost(struct kafka_client *client, uint32_t index, uint64_t now_
     core->counters.connections_lost++;
     kafka_fetch_lost(&client->fetch, index, now_ns);
     kafka_produce_lost(&client->produce, index, now_ns);
+    kafka_transaction_lost(&client->transaction, index);
     if (core->metadata_connection == index) {
         core->metadata_connection = KAFKA_NO_CONNECTION;
     }
@@ -219,7 +249,14 @@ static bool take_frame(struct kafka_client *client, uint32_t index, uint64_t now
         return kafka_fetch_take_offsets(&client->fetch, index, now_ns);
     case KAFKA_API_PRODUCE:
         return kafka_produce_take(&client->produce, index, now_ns);
+    case KAFKA_API_FIND_COORDINATOR:
+    case KAFKA_API_ADD_PARTITIONS_TO_TXN:
+    case KAFKA_API_END_TXN:
+        return kafka_transaction_take(&client->transaction, index, now_ns);
     case KAFKA_API_INIT_PRODUCER_ID:
+        if (client->core.config.is_transactional) {
+            return kafka_transaction_take(&client->transaction, index, now_ns);
+        }
         return kafka_produce_take_id(&client->produce, index, now_ns);
     case KAFKA_API_API_VERSIONS:
         break;
@@ -289,6 +326,7 @@ uint32_t kafka_client_poll(struct kafka_client *client, uint64_t now_ns)
     }
     work += kafka_core_poll_metadata(&client->core, now_ns);
     work += kafka_fetch_poll(&client->fetch, now_ns);
+    work += kafka_transaction_poll(&client->transaction, now_ns);
     work += kafka_produce_poll(&client->produce, now_ns);
     client->core.counters.events_lost = client->core.events.lost;
     return work;
@@ -395,7 +433,79 @@ bool kafka_client_sink(struct kafka_client *client, uint32_t topic_index, int32_
 enum kafka_append kafka_client_append(struct kafka_client *client, uint32_t sink_index,
                                       const struct kafka_produce_record *record)
 {
+    if (client->core.config.is_transactional &&
+        client->transaction.state != KAFKA_TRANSACTION_OPEN) {
+        return KAFKA_APPEND_FULL;
+    }
     return kafka_produce_append(&client->produce, sink_index, record);
+}
+
+uint32_t kafka_client_sink_count(const struct kafka_client *client)
+{
+    return client->produce.sink_count;
+}
+
+uint32_t kafka_client_sinks_max(const struct kafka_client *client)
+{
+    return client->core.config.sinks_max;
+}
+
+bool kafka_client_has_failed(const struct kafka_client *client, int16_t *error_code)
+{
+    ASSERT(error_code != NULL);
+    if (client->transaction.state == KAFKA_TRANSACTION_FAILED) {
+        *error_code = client->transaction.error_code;
+        return true;
+    }
+    if (client->produce.failed_count > 0) {
+        *error_code = client->produce.failed_code;
+        return true;
+    }
+    return false;
+}
+
+void kafka_client_sink_progress(const struct kafka_client *client, uint32_t sink_index,
+                                uint64_t *appended_count, uint64_t *answered_count)
+{
+    ASSERT(sink_index < client->produce.sink_count);
+    const struct kafka_sink *sink = &client->produce.sinks[sink_index];
+    *appended_count = sink->appended_count;
+    *answered_count = sink->acked_count + sink->lost_count;
+    ASSERT(*answered_count <= *appended_count);
+}
+
+void kafka_client_transaction_start(struct kafka_client *client, const char *id)
+{
+    ASSERT(client->core.config.is_transactional);
+    kafka_transaction_start(&client->transaction, id);
+}
+
+void kafka_client_transaction_resolve(struct kafka_client *client,
+                                      const struct kafka_transaction_claim *claim)
+{
+    ASSERT(client->core.config.is_transactional);
+    kafka_transaction_resolve(&client->transaction, claim);
+}
+
+bool kafka_client_transaction_begin(struct kafka_client *client)
+{
+    return kafka_transaction_begin(&client->transaction);
+}
+
+void kafka_client_transaction_end(struct kafka_client *client, bool is_commit)
+{
+    kafka_transaction_end(&client->transaction, is_commit);
+}
+
+void kafka_client_transaction_status(const struct kafka_client *client,
+                                     struct kafka_transaction_status *out)
+{
+    ASSERT(out != NULL);
+    const struct kafka_transaction *transaction = &client->transaction;
+    *out = (struct kafka_transaction_status){.state = transaction->state,
+                                             .producer_id = transaction->producer_id,
+                                             .producer_epoch = transaction->producer_epoch,
+                                             .error_code = transaction->error_code};
 }
 
 uint64_t kafka_client_pending(const struct kafka_client *client)

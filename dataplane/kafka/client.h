@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Kafka client of one lane: reads assigned partitions, writes idempotently, over streams that
- * a connector supplies. It never waits, allocates nothing after create and reads no clock; every
+/* The Kafka client of one lane: reads assigned partitions, writes idempotently or in transactions,
+ * over streams that a connector supplies. It never waits, allocates nothing after create and reads no clock; every
  * step takes now_ns. A turn of the lane is: poll the network, kafka_client_poll, then
  * kafka_client_pull until it returns 0 or the lane has enough, kafka_client_append as output
  * comes. What is not pulled stays in the stream's buffer and so closes the TCP window.
@@ -19,6 +19,8 @@
 #define KAFKA_TOPIC_BYTES     250
 #define KAFKA_BOOTSTRAP_MAX   8
 #define KAFKA_ADDRESS_MAP_MAX 64
+
+#define KAFKA_TRANSACTIONAL_ID_BYTES 256
 
 /* Bytes after a decompressed batch that may be read (never written) beyond a value's end. */
 #define KAFKA_DECODE_SLACK_BYTES 64
@@ -78,6 +80,9 @@ struct kafka_config {
     uint32_t produce_large_buffers;
     uint32_t produce_request_bytes_max;
     uint32_t produce_in_flight_max; /* requests per broker, 1 to 5 */
+
+    bool is_transactional;           /* writes inside transactions only */
+    uint32_t transaction_timeout_ms; /* the broker aborts an older one; its own cap is above it */
 
     uint32_t connect_timeout_ms;
     uint32_t request_timeout_ms;
@@ -165,7 +170,7 @@ struct kafka_record {
 
 enum kafka_append {
     KAFKA_APPEND_OK = 0,
-    KAFKA_APPEND_FULL,      /* no buffer now: keep the record and try again after a poll */
+    KAFKA_APPEND_FULL,      /* no buffer (or transaction) now: try again after a poll */
     KAFKA_APPEND_TOO_LARGE, /* above produce_record_bytes_max */
     KAFKA_APPEND_FAILED,    /* the sink has failed: see its event */
 };
@@ -192,6 +197,32 @@ struct kafka_sink_status {
     uint64_t handed_ns;        /* when the newest batch was first given to its stream */
     uint64_t handed_count;     /* records of the batches given to a stream at least once */
     uint64_t departed_count;   /* those whose last byte went to the port */
+};
+
+enum kafka_transaction_state {
+    KAFKA_TRANSACTION_OFF = 0,    /* no id is taken */
+    KAFKA_TRANSACTION_STARTING,   /* takes its id over: fences others, aborts what they left */
+    KAFKA_TRANSACTION_READY,      /* nothing is open */
+    KAFKA_TRANSACTION_OPEN,       /* takes records */
+    KAFKA_TRANSACTION_COMMITTING, /* until everything is acknowledged and EndTxn answered */
+    KAFKA_TRANSACTION_ABORTING,
+    KAFKA_TRANSACTION_RESOLVING, /* ends a transaction of an earlier run */
+    KAFKA_TRANSACTION_FAILED,    /* for good: see the event */
+};
+
+/* A transaction, or an id that may have one open, of an earlier run. */
+struct kafka_transaction_claim {
+    char transactional_id[KAFKA_TRANSACTIONAL_ID_BYTES];
+    int64_t producer_id;
+    int16_t producer_epoch;
+    bool is_prepared; /* commit exactly this one; else abort whatever is open */
+};
+
+struct kafka_transaction_status {
+    enum kafka_transaction_state state;
+    int64_t producer_id; /* -1 not known yet */
+    int16_t producer_epoch;
+    int16_t error_code; /* why it failed */
 };
 
 /* Fills in the defaults: 64 topics, 1024 partitions each way, long poll of 500 ms, 16 MiB
@@ -287,6 +318,55 @@ bool kafka_client_sink(struct kafka_client *client, uint32_t topic_index, int32_
  * threads  owning lane only */
 enum kafka_append kafka_client_append(struct kafka_client *client, uint32_t sink_index,
                                       const struct kafka_produce_record *record);
+
+/* Counts the sinks opened; their indices run from 0 and never reach the config's sinks_max.
+ * threads  owning lane only */
+uint32_t kafka_client_sink_count(const struct kafka_client *client);
+
+/* Tells the config's sinks_max.
+ * threads  any */
+uint32_t kafka_client_sinks_max(const struct kafka_client *client);
+
+/* Tells whether any sink, or the transaction, has failed, and why.
+ * threads  owning lane only */
+bool kafka_client_has_failed(const struct kafka_client *client, int16_t *error_code);
+
+/* Counts the records of a sink that were appended, and those of them that are answered for good,
+ * acknowledged or lost: what kafka_client_sink_status tells, for less.
+ * threads  owning lane only */
+void kafka_client_sink_progress(const struct kafka_client *client, uint32_t sink_index,
+                                uint64_t *appended_count, uint64_t *answered_count);
+
+/* Turns a config into one of a transactional client: nothing is read, buffers are few. The rest
+ * stays as it is.
+ * threads  any */
+void kafka_config_make_transactional(struct kafka_config *config);
+
+/* Takes a transactional id over: whoever held it is fenced, what was open on it is aborted.
+ * id       1 to 255 bytes, NUL-terminated, copied; the state must be OFF or READY
+ * threads  owning lane only (or control before the lane starts) */
+void kafka_client_transaction_start(struct kafka_client *client, const char *id);
+
+/* Ends what an earlier run left; the state is OFF before and after.
+ * claim    copied
+ * threads  owning lane only (or control before the lane starts) */
+void kafka_client_transaction_resolve(struct kafka_client *client,
+                                      const struct kafka_transaction_claim *claim);
+
+/* Opens a transaction; from here on appending works.
+ * returns  false unless the state is READY
+ * threads  owning lane only */
+bool kafka_client_transaction_begin(struct kafka_client *client);
+
+/* Ends the open transaction once everything appended is answered; the state tells when it is done.
+ * Nothing can be appended from here on.
+ * threads  owning lane only; the state is OPEN, or FAILED (then nothing happens) */
+void kafka_client_transaction_end(struct kafka_client *client, bool is_commit);
+
+/* Tells where the transaction stands.
+ * threads  owning lane only */
+void kafka_client_transaction_status(const struct kafka_client *client,
+                                     struct kafka_transaction_status *out);
 
 /* Tells how many appended records are neither acknowledged nor lost: 0 is "flushed".
  * threads  owning lane only */

@@ -30,6 +30,8 @@ enum kafka_event_code {
     KAFKA_EVENT_PRODUCER_EPOCH,      /* the producer id or epoch changed */
     KAFKA_EVENT_PRODUCE_REPEATED,    /* records may be in the log twice: the text says how many */
     KAFKA_EVENT_REQUEST_REFUSED,     /* a request-level error code */
+    KAFKA_EVENT_TRANSACTION_LOST,    /* one that a checkpoint counts on cannot be committed */
+    KAFKA_EVENT_TRANSACTION_FAILED,  /* fenced or refused: its client writes no more */
 };
 
 /* One event. topic_index and partition are -1 where they do not apply. */
@@ -85,6 +87,11 @@ struct kafka_events {
     X(records_lost)                                                                                \
     X(produce_errors)                                                                              \
     X(producer_epoch_bumps)                                                                        \
+    X(transactions_begun)                                                                          \
+    X(transactions_committed)                                                                      \
+    X(transactions_aborted)                                                                        \
+    X(transactions_resolved)                                                                       \
+    X(transaction_errors)                                                                          \
     X(events_lost)
 
 struct kafka_counters {

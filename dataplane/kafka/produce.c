@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sinks, buffers, appending, and building Produce requests.
  *
- *   request v7:  transactional id null, acks i16 = -1, timeout i32,
+ *   request v7:  transactional id or null, acks i16 = -1, timeout i32,
  *                [topic: name, [partition i32, records bytes]]
  *
  * A sink's queue, oldest batch on the left; sequences grow to the right without a gap (invariant
@@ -195,7 +195,8 @@ static void seal(struct kafka_produce *produce, struct kafka_sink *sink)
                   INT32_MAX);
     struct kafka_stamp stamp = {.producer_id = produce->producer_id,
                                 .producer_epoch = produce->producer_epoch,
-                                .base_sequence = batch->base_sequence};
+                                .base_sequence = batch->base_sequence,
+                                .is_transactional = produce->transactional_id != NULL};
     bool is_lz4 = produce->core->config.produce_codec == KAFKA_CODEC_LZ4;
     kafka_builder_finish(&batch->builder, &stamp, is_lz4 ? produce->core->codec : NULL,
                          produce->scratch);
@@ -331,7 +332,8 @@ static uint32_t choose(struct kafka_produce *produce, struct kafka_sink *sink,
 {
     ASSERT(connection_index < produce->core->config.brokers_max * KAFKA_ROLE_COUNT);
     ASSERT(produce->sink_count <= produce->core->config.sinks_max);
-    if (sink->head == KAFKA_NO_BATCH || sink->is_failed || sink->retry_at_ns > produce->now_ns) {
+    if (sink->head == KAFKA_NO_BATCH || sink->is_failed || sink->retry_at_ns > produce->now_ns ||
+        (produce->transactional_id != NULL && !sink->is_added)) {
         return KAFKA_NO_BATCH;
     }
     const struct kafka_leader *leader =
@@ -473,7 +475,9 @@ static bool write_request(struct kafka_produce *produce, struct kafka_connection
     uint32_t timeout_ms = produce->core->config.request_timeout_ms;
     struct kafka_writer writer =
         kafka_connection_begin(connection, KAFKA_API_PRODUCE, KAFKA_PRODUCE_VERSION);
-    kafka_write_string(&writer, (struct span){0});
+    kafka_write_string(&writer, produce->transactional_id == NULL
+                                    ? (struct span){0}
+                                    : kafka_span_of(produce->transactional_id));
     kafka_write_i16(&writer, ACKS_ALL);
     kafka_write_i32(&writer, (int32_t)(timeout_ms / 4 * 3));
     kafka_write_i32(&writer, (int32_t)topics);

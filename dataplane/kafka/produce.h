@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The writing half of a client: sinks (partitions written), idempotent Produce v7 with acks=all,
- * InitProducerId v3. What gathers in a sink while its requests are in flight is its next batch;
+ * InitProducerId v3; or, under a transactional id (transaction.h), inside its transactions. What gathers in a sink while its requests are in flight is its next batch;
  * there is no linger. Up to produce_in_flight_max requests a broker, one batch a partition each.
  *
  * A sink's batches stand in one queue, oldest first:
@@ -74,6 +74,7 @@ struct kafka_sink {
     int32_t next_sequence; /* of the next batch to seal */
     bool is_recovering;    /* invariant 2 */
     bool is_established;   /* invariant 5 */
+    bool is_added;         /* to the open transaction */
     bool is_failed;
     int16_t error_code;
     uint32_t fail_count; /* in a row */
@@ -90,8 +91,8 @@ struct kafka_sink {
 enum kafka_producer_state {
     KAFKA_PRODUCER_NONE = 0, /* no id yet, or a new one is wanted */
     KAFKA_PRODUCER_READY,
-    KAFKA_PRODUCER_BUMP, /* the epoch must grow: waits until nothing is in flight */
-    KAFKA_PRODUCER_FENCED,
+    KAFKA_PRODUCER_BUMP,   /* the epoch must grow: waits until nothing is in flight */
+    KAFKA_PRODUCER_FENCED, /* for good */
 };
 
 struct kafka_produce {
@@ -109,9 +110,14 @@ struct kafka_produce {
     enum kafka_producer_state state;
     int64_t producer_id;
     int16_t producer_epoch;
-    uint32_t init_on; /* connection of the InitProducerId in flight */
+    const char *transactional_id; /* NULL: idempotent only */
+    int16_t refused_code;         /* why the transaction can write no more, 0 it can */
+    uint32_t init_on;             /* connection of the InitProducerId in flight */
     uint32_t init_fail_count;
     uint64_t init_retry_at_ns;
+
+    uint32_t failed_count; /* sinks that have failed */
+    int16_t failed_code;   /* the last one's */
 
     uint64_t token;
     uint32_t cursor;        /* the sink that a request starts with */
@@ -169,6 +175,24 @@ void kafka_produce_lost(struct kafka_produce *produce, uint32_t connection_index
  * returns  requests sent
  * threads  owning lane only */
 uint32_t kafka_produce_poll_id(struct kafka_produce *produce);
+
+/* Takes the id and epoch that a transactional id was given; sequences start anew.
+ * transactional_id  borrowed for the client's life
+ * threads           owning lane only; nothing is in flight */
+void kafka_produce_adopt(struct kafka_produce *produce, const char *transactional_id,
+                         int64_t producer_id, int16_t producer_epoch, uint64_t now_ns);
+
+/* Tells whether a sink has something to send and is not part of the transaction yet.
+ * threads  owning lane only */
+static inline bool kafka_produce_wants_adding(const struct kafka_sink *sink)
+{
+    ASSERT_SLOW(sink != NULL);
+    return sink->head != KAFKA_NO_BATCH && !sink->is_added && !sink->is_failed;
+}
+
+/* Notes that a partition is part of the transaction; what is not written here is left alone.
+ * threads  owning lane only */
+void kafka_produce_mark_added(struct kafka_produce *produce, struct span topic, int32_t partition);
 
 /* Checks what holds between the batches of one sink: a broken invariant stops the process.
  * returns  true

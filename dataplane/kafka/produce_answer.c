@@ -110,6 +110,8 @@ void kafka_produce_fail(struct kafka_produce *produce, struct kafka_sink *sink, 
     }
     sink->is_failed = true;
     sink->error_code = code;
+    produce->failed_count++;
+    produce->failed_code = code;
     struct kafka_event event = event_of(produce, sink, KAFKA_EVENT_PRODUCE_FAILED, code);
     kafka_events_push(&produce->core->events, &event, "%.100s-%d: the broker refuses records: %s",
                       topic_name(produce, sink), sink->partition, kafka_error_name(code));
@@ -234,10 +236,24 @@ static void recover(struct kafka_produce *produce, struct kafka_sink *sink, int1
     }
 }
 
+/* Inside a transaction the epoch cannot change: it has failed, and the transaction half says so. */
+static void refuse_transaction(struct kafka_produce *produce, int16_t code)
+{
+    ASSERT(produce->transactional_id != NULL);
+    if (produce->refused_code == 0) {
+        produce->refused_code = code == 0 ? KAFKA_ERROR_OUT_OF_ORDER_SEQUENCE_NUMBER : code;
+    }
+    produce->state = KAFKA_PRODUCER_FENCED;
+}
+
 /* A gap that no batch of ours explains: KIP-360 starts the sequences anew under a higher epoch. */
 static void want_epoch(struct kafka_produce *produce, int16_t code)
 {
     ASSERT(produce->sink_count <= produce->core->config.sinks_max);
+    if (produce->transactional_id != NULL) {
+        refuse_transaction(produce, code);
+        return;
+    }
     if (produce->state == KAFKA_PRODUCER_READY) {
         produce->state = KAFKA_PRODUCER_BUMP;
     }
@@ -256,7 +272,9 @@ static void answer_sequence(struct kafka_produce *produce, struct kafka_sink *si
 {
     ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     batch->is_uncertain = batch->was_uncertain;
-    bool is_expected = has_older(produce, sink, batch);
+    bool is_expected =
+        has_older(produce, sink, batch) &&
+        (produce->transactional_id == NULL || code == KAFKA_ERROR_OUT_OF_ORDER_SEQUENCE_NUMBER);
     recover(produce, sink, code);
     sink->retry_at_ns = is_expected ? sink->retry_at_ns : 0;
     if (!is_expected) {
@@ -299,6 +317,8 @@ static enum answer classify(int16_t code)
     case KAFKA_ERROR_UNSUPPORTED_COMPRESSION_TYPE:
     case KAFKA_ERROR_UNSUPPORTED_VERSION:
     case KAFKA_ERROR_PRODUCER_FENCED:
+    case KAFKA_ERROR_INVALID_TXN_STATE:
+    case KAFKA_ERROR_INVALID_PRODUCER_ID_MAPPING:
         return ANSWER_FINAL;
     case KAFKA_ERROR_CORRUPT_MESSAGE:
     case KAFKA_ERROR_UNKNOWN_TOPIC_OR_PARTITION:
@@ -344,6 +364,9 @@ void kafka_produce_answer(struct kafka_produce *produce, struct kafka_sink *sink
         return;
     case ANSWER_FINAL:
         batch->is_uncertain = batch->was_uncertain;
+        if (produce->transactional_id != NULL) {
+            refuse_transaction(produce, code);
+        }
         kafka_produce_fail(produce, sink, code);
         return;
     default:
@@ -566,7 +589,8 @@ static void rebuild(struct kafka_produce *produce, const struct kafka_batch *fro
     }
     struct kafka_stamp stamp = {.producer_id = produce->producer_id,
                                 .producer_epoch = produce->producer_epoch,
-                                .base_sequence = into->base_sequence};
+                                .base_sequence = into->base_sequence,
+                                .is_transactional = from->is_transactional};
     kafka_builder_finish(&into->builder, &stamp, NULL, (struct span_mut){0});
     into->state = KAFKA_OUT_SEALED;
     into->refusal = 0;
@@ -647,8 +671,9 @@ uint32_t kafka_produce_poll_id(struct kafka_produce *produce)
     ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     ASSERT(produce->state != KAFKA_PRODUCER_READY);
     struct kafka_core *core = produce->core;
-    if (produce->state == KAFKA_PRODUCER_FENCED || produce->init_on != KAFKA_NO_CONNECTION ||
-        produce->flight_count > 0 || produce->init_retry_at_ns > produce->now_ns) {
+    if (produce->state == KAFKA_PRODUCER_FENCED || core->config.is_transactional ||
+        produce->init_on != KAFKA_NO_CONNECTION || produce->flight_count > 0 ||
+        produce->init_retry_at_ns > produce->now_ns) {
         return 0;
     }
     uint32_t count = core->metadata.broker_count - core->config.bootstrap_count;
@@ -702,6 +727,26 @@ static void start_epoch(struct kafka_produce *produce)
                                 .at_ns = produce->now_ns};
     kafka_events_push(&produce->core->events, &event, "producer id %lld, epoch %d",
                       (long long)produce->producer_id, produce->producer_epoch);
+}
+
+void kafka_produce_adopt(struct kafka_produce *produce, const char *transactional_id,
+                         int64_t producer_id, int16_t producer_epoch, uint64_t now_ns)
+{
+    ASSERT(producer_id >= 0 && producer_epoch >= 0);
+    ASSERT(produce->pending_count == 0);
+    produce->now_ns = now_ns;
+    produce->transactional_id = transactional_id;
+    produce->producer_id = producer_id;
+    produce->producer_epoch = producer_epoch;
+    start_epoch(produce);
+}
+
+void kafka_produce_mark_added(struct kafka_produce *produce, struct span topic, int32_t partition)
+{
+    struct kafka_sink *sink = find_sink(produce, topic, partition);
+    if (sink != NULL) {
+        sink->is_added = true;
+    }
 }
 
 /* A fenced id is given up and a new one asked for; without the right to one no sink can go on. */

@@ -132,6 +132,10 @@ bool kafka_api_is_flexible(enum kafka_api api, int16_t version)
         return version >= 3;
     case KAFKA_API_INIT_PRODUCER_ID:
         return version >= 2;
+    case KAFKA_API_FIND_COORDINATOR:
+    case KAFKA_API_ADD_PARTITIONS_TO_TXN:
+    case KAFKA_API_END_TXN:
+        return version >= 3;
     }
     return false;
 }
@@ -151,6 +155,12 @@ const char *kafka_api_name(enum kafka_api api)
         return "ApiVersions";
     case KAFKA_API_INIT_PRODUCER_ID:
         return "InitProducerId";
+    case KAFKA_API_FIND_COORDINATOR:
+        return "FindCoordinator";
+    case KAFKA_API_ADD_PARTITIONS_TO_TXN:
+        return "AddPartitionsToTxn";
+    case KAFKA_API_END_TXN:
+        return "EndTxn";
     }
     return "unknown";
 }

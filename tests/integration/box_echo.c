@@ -106,7 +106,7 @@ int main(int argc, char **argv)
         return 2;
     }
     const char *const in[] = {argv[3]};
-    const char *const out[] = {argv[4]};
+    const struct sink_kafka_topic out = {.name = argv[4]};
     const struct plan_source plan = {
         .topics = in, .topic_count = 1, .startup = PLAN_STARTUP_EARLIEST};
     (void)signal(SIGTERM, stop);
@@ -124,7 +124,10 @@ int main(int argc, char **argv)
         source_kafka_create(
             &(struct source_kafka_config){.client = echo.reader, .source = &plan, .lane_count = 1},
             &source, &error) != 0 ||
-        sink_kafka_create(echo.writer, out, 1, &sink, &error) != 0) {
+        sink_kafka_create(&(struct sink_kafka_config){.client = echo.writer,
+                                                      .topics = &out,
+                                                      .topic_count = 1},
+                          &sink, &error) != 0) {
         (void)fprintf(stderr, "box_echo: %s\n", error.text);
         return 1;
     }
