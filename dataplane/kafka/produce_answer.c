@@ -317,8 +317,6 @@ static enum answer classify(int16_t code)
     case KAFKA_ERROR_UNSUPPORTED_COMPRESSION_TYPE:
     case KAFKA_ERROR_UNSUPPORTED_VERSION:
     case KAFKA_ERROR_PRODUCER_FENCED:
-    case KAFKA_ERROR_INVALID_TXN_STATE:
-    case KAFKA_ERROR_INVALID_PRODUCER_ID_MAPPING:
         return ANSWER_FINAL;
     case KAFKA_ERROR_CORRUPT_MESSAGE:
     case KAFKA_ERROR_UNKNOWN_TOPIC_OR_PARTITION:
@@ -334,6 +332,15 @@ static enum answer classify(int16_t code)
     }
 }
 
+/* Tells whether a code says that the transaction is not the coordinator's any more. An epoch can
+ * only be wrong inside one because somebody took the id over, or because it timed out. */
+static bool ends_transaction(int16_t code)
+{
+    return code == KAFKA_ERROR_INVALID_TXN_STATE || code == KAFKA_ERROR_INVALID_PRODUCER_EPOCH ||
+           code == KAFKA_ERROR_INVALID_PRODUCER_ID_MAPPING ||
+           code == KAFKA_ERROR_TRANSACTIONAL_ID_NOT_FOUND;
+}
+
 /* The batch lands before anything is decided, so that each branch sees counts without it. */
 void kafka_produce_answer(struct kafka_produce *produce, struct kafka_sink *sink,
                           uint32_t batch_index, int16_t code, int64_t base_offset)
@@ -342,7 +349,8 @@ void kafka_produce_answer(struct kafka_produce *produce, struct kafka_sink *sink
     ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     ASSERT(produce->flight_count <= produce->batch_total);
     struct kafka_out_batch *batch = &produce->batches[batch_index];
-    enum answer answer = classify(code);
+    enum answer answer =
+        produce->transactional_id != NULL && ends_transaction(code) ? ANSWER_FINAL : classify(code);
     kafka_produce_land(produce, sink, batch);
     if (answer == ANSWER_DONE) {
         acknowledge(produce, sink, batch, base_offset);
