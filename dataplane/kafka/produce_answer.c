@@ -272,9 +272,7 @@ static void answer_sequence(struct kafka_produce *produce, struct kafka_sink *si
 {
     ASSERT(produce->sink_count <= produce->core->config.sinks_max);
     batch->is_uncertain = batch->was_uncertain;
-    bool is_expected =
-        has_older(produce, sink, batch) &&
-        (produce->transactional_id == NULL || code == KAFKA_ERROR_OUT_OF_ORDER_SEQUENCE_NUMBER);
+    bool is_expected = has_older(produce, sink, batch);
     recover(produce, sink, code);
     sink->retry_at_ns = is_expected ? sink->retry_at_ns : 0;
     if (!is_expected) {
