@@ -9,7 +9,7 @@
 #include "tests/sim/disk_sim.h"
 
 #define SLOTS    24U
-#define STORE_ID 7U
+#define STORE_ID 7U /* of the parsers' inputs too */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -24,7 +24,9 @@ static uint8_t *block_of(const uint8_t *data, size_t bytes, size_t capacity)
     uint8_t *block = aligned_alloc(4096, capacity);
     ASSERT(block != NULL);
     memset(block, 0, capacity);
-    memcpy(block, data, bytes < capacity ? bytes : capacity);
+    if (bytes != 0) {
+        memcpy(block, data, bytes < capacity ? bytes : capacity);
+    }
     return block;
 }
 
@@ -140,33 +142,54 @@ static void use_store(struct disk_sim *sim, uint8_t *extent)
     store_close(store);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+/* What inputs are tried on: a store with two checkpoints, made once. */
+struct sample {
+    struct disk_sim *sim;
+    struct store *store; /* closed never: it says where things are */
+    uint8_t *extent;
+};
+
+static const struct sample *sample_get(void)
 {
-    try_parsers(data, bytes);
+    static struct sample made;
+    if (made.sim != NULL) {
+        return &made;
+    }
     const struct disk_sim_config config = {.bytes = (uint64_t)SLOTS * EXTENT_BYTES,
                                            .identity = 1,
                                            .depth_max = 8,
                                            .sector_bytes = 512};
-    struct disk_sim *sim = disk_sim_create(&config);
+    made.sim = disk_sim_create(&config);
     const struct store_format format = {.store_id = STORE_ID};
-    const struct store_config opening = {.disk = disk_sim_disk(sim), .keep_count = 2};
-    struct store *store;
-    uint8_t *extent = block_of(data, 0, 2 * EXTENT_HEAD_BYTES);
-    ASSERT(store_format(disk_sim_disk(sim), &format, NULL, NULL, NULL) == 0);
-    ASSERT(store_open(&opening, &store, NULL, NULL) == 0);
-    write_one(store, 0, extent);
-    write_one(store, 1, extent);
-    ASSERT(store->kept_count == 2);
-    for (size_t at = 0; at + sizeof(struct patch) <= bytes && at < 4 * sizeof(struct patch);
-         at += sizeof(struct patch)) {
-        struct patch patch;
-        memcpy(&patch, data + at, sizeof(patch));
-        patch_store(sim, store, &patch);
+    const struct store_config opening = {.disk = disk_sim_disk(made.sim), .keep_count = 2};
+    made.extent = block_of(NULL, 0, 2 * EXTENT_HEAD_BYTES);
+    ASSERT(store_format(disk_sim_disk(made.sim), &format, NULL, NULL, NULL) == 0);
+    ASSERT(store_open(&opening, &made.store, NULL, NULL) == 0);
+    write_one(made.store, 0, made.extent);
+    write_one(made.store, 1, made.extent);
+    ASSERT(made.store->kept_count == 2);
+    return &made;
+}
+
+/* The first byte chooses: the parsers, or a patched store. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    if (bytes == 0) {
+        return 0;
     }
-    store_close(store);
-    use_store(sim, extent);
-    use_store(sim, extent);
-    free(extent);
+    if (data[0] % 2 == 0) {
+        try_parsers(data + 1, bytes - 1);
+        return 0;
+    }
+    const struct sample *sample = sample_get();
+    struct disk_sim *sim = disk_sim_clone(sample->sim);
+    struct patch patch;
+    for (size_t at = 1; at + sizeof(patch) <= bytes && at < 4 * sizeof(patch);
+         at += sizeof(patch)) {
+        memcpy(&patch, data + at, sizeof(patch));
+        patch_store(sim, sample->store, &patch);
+    }
+    use_store(sim, sample->extent);
     disk_sim_destroy(sim);
     return 0;
 }

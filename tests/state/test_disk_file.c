@@ -7,8 +7,10 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/loop.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -119,6 +121,56 @@ static void test_open_when_open_twice_then_busy(void **state)
     assert_int_equal(close(file.fd), 0);
 }
 
+/* A file as a loop device; skipped where that is not allowed.
+ * returns  the descriptor that keeps it */
+static int make_loop(char *path, size_t bytes)
+{
+    const int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+    const int number = control < 0 ? -1 : ioctl(control, LOOP_CTL_GET_FREE);
+    if (control >= 0) {
+        (void)close(control);
+    }
+    (void)snprintf(path, bytes, "/dev/loop%d", number);
+    const int loop = number < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC);
+    struct disk_file file;
+    if (loop < 0 || disk_file_open("file", FILE_BYTES, &file, NULL) != 0) {
+        return -1;
+    }
+    const int status = ioctl(loop, LOOP_SET_FD, file.fd);
+    (void)close(file.fd);
+    if (status != 0) {
+        (void)close(loop);
+        return -1;
+    }
+    return loop;
+}
+
+static void test_open_when_a_block_device_then_whole_and_held_alone(void **state)
+{
+    (void)state;
+    char path[64];
+    const int loop = make_loop(path, sizeof(path));
+    if (loop < 0) {
+        skip();
+    }
+    struct disk_file file, again;
+    struct error error = {0};
+    const int status = disk_file_open(path, 0, &file, &error);
+    if (status == 0) {
+        expect(path, 0, -EBUSY, "mounted or used");
+        assert_true(file.is_block);
+        assert_int_equal(file.bytes, FILE_BYTES);
+        assert_int_equal(close(file.fd), 0);
+        assert_int_equal(disk_file_open(path, FILE_BYTES * 4, &again, NULL), 0);
+        assert_int_equal(again.bytes, FILE_BYTES); /* a device has the size it has */
+        assert_int_equal(again.identity, file.identity);
+        assert_int_equal(close(again.fd), 0);
+    }
+    (void)ioctl(loop, LOOP_CLR_FD);
+    (void)close(loop);
+    assert_int_equal(status, 0);
+}
+
 /* The device under the root folder is mounted; skipped where that cannot be seen. */
 static void test_open_when_mounted_then_busy(void **state)
 {
@@ -157,6 +209,8 @@ int main(void)
                                         remove_folder),
         cmocka_unit_test_setup_teardown(test_open_when_open_twice_then_busy, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(test_open_when_a_block_device_then_whole_and_held_alone,
+                                        make_folder, remove_folder),
         cmocka_unit_test(test_open_when_mounted_then_busy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <liburing.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -202,6 +203,46 @@ static void test_open_when_another_process_has_it_then_busy(void **state)
     remove_place(&place);
 }
 
+/* A process that is killed with requests on their way: their ring, and with it the lock, goes a
+ * little later, which opening waits for. */
+static void test_open_when_its_user_was_killed_then_waits_for_the_lock(void **state)
+{
+    (void)state;
+    struct place place;
+    make_place(&place);
+    for (uint32_t round = 0; round < 10; round++) {
+        int ready[2];
+        assert_int_equal(pipe(ready), 0);
+        const pid_t child = fork();
+        if (child == 0) {
+            struct disk *disk;
+            uint8_t *memory = map(1 << 20);
+            if (open_disk(place.path, FILE_BYTES, &disk, NULL) != 0) {
+                _exit(1);
+            }
+            for (uint32_t index = 0; index < DEPTH; index++) {
+                const struct disk_request request = {.operation = DISK_WRITE,
+                                                     .bytes = 1 << 20,
+                                                     .offset = (uint64_t)index << 20,
+                                                     .buffer = memory};
+                (void)disk_submit(disk, &request);
+            }
+            (void)!write(ready[1], "x", 1);
+            (void)pause();
+        }
+        char byte;
+        assert_int_equal(close(ready[1]), 0);
+        assert_int_equal(read(ready[0], &byte, 1), 1);
+        assert_int_equal(close(ready[0]), 0);
+        assert_int_equal(kill(child, SIGKILL), 0);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        struct disk *disk;
+        assert_int_equal(open_disk(place.path, 0, &disk, NULL), 0);
+        disk_close(disk);
+    }
+    remove_place(&place);
+}
+
 static void test_store_when_on_a_file_then_formats_writes_and_reopens(void **state)
 {
     (void)state;
@@ -261,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_submit_when_depth_is_reached_then_refused),
         cmocka_unit_test(test_disk_when_threads_take_turns_then_each_has_a_ring),
         cmocka_unit_test(test_open_when_another_process_has_it_then_busy),
+        cmocka_unit_test(test_open_when_its_user_was_killed_then_waits_for_the_lock),
         cmocka_unit_test(test_store_when_on_a_file_then_formats_writes_and_reopens),
     };
     const int status = probe();
