@@ -105,9 +105,8 @@ static bool is_like(const struct shape_description *left, const struct shape_des
     ASSERT(left != NULL && right != NULL);
     return strcmp(left->name, right->name) == 0 && left->kind == right->kind &&
            left->value_bytes == right->value_bytes && left->key_bytes_max == right->key_bytes_max &&
-           left->key_skip_bytes == right->key_skip_bytes &&
            left->key_bytes_inline == right->key_bytes_inline &&
-           left->head_count == right->head_count &&
+           left->key_skip_bytes == right->key_skip_bytes && left->head_count == right->head_count &&
            memcmp(left->heads, right->heads, left->head_count * sizeof(left->heads[0])) == 0;
 }
 

@@ -53,7 +53,8 @@ static int table_like(struct heap *heap, const struct shape_description *descrip
                                         .key_skip_bytes = description->key_skip_bytes,
                                         .heads = heads,
                                         .head_count = description->head_count};
-    if (config.key_bytes_max == 0 || config.key_bytes_inline == 0) {
+    if (config.key_bytes_max == 0 || config.key_bytes_inline == 0 ||
+        config.key_skip_bytes >= config.key_bytes_max) {
         return error_set(error, -EBADMSG, "state '%s' has keys of no length", config.name);
     }
     return table_create(heap, &config, out, error);

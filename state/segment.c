@@ -42,7 +42,7 @@ struct segment_layout segment_layout_of(uint32_t key_inline_bytes, uint32_t valu
 {
     ASSERT(key_inline_bytes >= 1 && key_inline_bytes <= 64);
     ASSERT(value_bytes % 8 == 0 && value_bytes <= 2048);
-    const uint32_t slot_bytes = key_inline_bytes + 1U + value_bytes;
+    const uint32_t slot_bytes = key_inline_bytes + value_bytes;
     struct segment_layout layout = {.key_inline_bytes = key_inline_bytes,
                                     .value_bytes = value_bytes};
     for (uint32_t group_count = 1; group_count <= GROUP_COUNT_MAX; group_count++) {
@@ -92,16 +92,24 @@ static inline bool is_equal(const uint8_t *left, const uint8_t *right, size_t by
     return true;
 }
 
-static inline bool key_is(const struct heap *heap, const uint8_t *key_slot, uint64_t hash,
-                          struct span key)
+/* Whether the key in a slot whose tag matches is this one. */
+static inline bool key_is(const struct segment_layout *layout, const struct heap *heap,
+                          const uint8_t *key_slot, uint64_t hash, struct span key)
 {
     ASSERT_SLOW(heap->arena != NULL);
-    ASSERT_SLOW(key_slot[0] <= 64 || key_slot[0] == SEGMENT_KEY_IS_REF);
-    if (LIKELY(key_slot[0] != SEGMENT_KEY_IS_REF)) {
-        return key_slot[0] == key.bytes && is_equal(key_slot + 1, key.data, key.bytes);
+    const uint32_t inside = layout->key_inline_bytes;
+    if (LIKELY(key.bytes == inside)) { /* the tag says that the slot's does, too */
+        return is_equal(key_slot, key.data, inside);
+    }
+    const uint8_t length = key_slot[inside - 1U];
+    if (key.bytes < inside) {
+        return length == key.bytes && is_equal(key_slot, key.data, key.bytes);
     }
     uint64_t stored[2];
-    memcpy(stored, key_slot + 1, sizeof(stored));
+    if (length != SEGMENT_KEY_IS_REF) {
+        return false;
+    }
+    memcpy(stored, key_slot, sizeof(stored));
     return stored[1] == hash && heap_blob_compare(heap, stored[0], key) == 0;
 }
 
@@ -113,13 +121,14 @@ uint32_t segment_find(const struct segment_layout *layout, const struct heap *he
     ASSERT_SLOW(heap->arena != NULL);
     ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     uint32_t group = segment_group(layout, spot);
+    const uint8_t tag = segment_tag_of(layout, spot, key.bytes);
     const uint32_t lanes = (1U << layout->group_slots) - 1U;
     for (uint32_t seen = 0; seen < layout->group_count; seen++) {
         const uint8_t *tags = page + group_offset(group);
-        uint32_t hits = tags_match(tags, spot->tag) & lanes;
+        uint32_t hits = tags_match(tags, tag) & lanes;
         for (; hits != 0; hits &= hits - 1) {
             const uint32_t slot = group * layout->group_slots + (uint32_t)__builtin_ctz(hits);
-            if (LIKELY(key_is(heap, page + segment_key_offset(layout, slot), hash, key))) {
+            if (LIKELY(key_is(layout, heap, page + segment_key_offset(layout, slot), hash, key))) {
                 return slot;
             }
         }
@@ -132,9 +141,9 @@ uint32_t segment_find(const struct segment_layout *layout, const struct heap *he
 }
 
 uint32_t segment_place(const struct segment_layout *layout, uint8_t *page,
-                       const struct segment_spot *spot)
+                       const struct segment_spot *spot, uint8_t tag)
 {
-    ASSERT_SLOW(layout->slot_count == layout->group_count * layout->group_slots);
+    ASSERT_SLOW((tag & ~SEGMENT_TAG_IS_FULL) == spot->tag);
     struct segment_head *head = head_of(page);
     ASSERT(head->count < layout->slot_count);
     uint32_t group = segment_group(layout, spot);
@@ -144,7 +153,7 @@ uint32_t segment_place(const struct segment_layout *layout, uint8_t *page,
         const uint32_t room = tags_match(tags, 0) & lanes;
         if (room != 0) {
             const uint32_t lane = (uint32_t)__builtin_ctz(room);
-            tags[lane] = spot->tag;
+            tags[lane] = tag;
             head->count++;
             return group * layout->group_slots + lane;
         }
@@ -166,20 +175,59 @@ void segment_clear(const struct segment_layout *layout, uint8_t *page,
         *passed -= *passed != PASSED_STUCK;
     }
     uint8_t *tag = page + group_offset(stop) + slot % layout->group_slots;
-    ASSERT(*tag == spot->tag);
+    ASSERT((*tag & ~SEGMENT_TAG_IS_FULL) == spot->tag);
     *tag = 0;
     head->count--;
 }
 
+void segment_key_write(const struct segment_layout *layout, uint8_t *page, uint32_t slot,
+                       struct span key, uint64_t ref, uint64_t hash)
+{
+    const uint32_t inside = layout->key_inline_bytes;
+    ASSERT((ref != 0) == (key.bytes > inside));
+    uint8_t *key_slot = page + segment_key_offset(layout, slot);
+    if (ref != 0) {
+        ASSERT(inside >= SEGMENT_KEY_REF_BYTES);
+        const uint64_t stored[2] = {ref, hash};
+        memcpy(key_slot, stored, sizeof(stored));
+        key_slot[inside - 1U] = SEGMENT_KEY_IS_REF;
+        return;
+    }
+    if (key.bytes != inside) {
+        key_slot[inside - 1U] = (uint8_t)key.bytes;
+    }
+    if (key.bytes != 0) {
+        memcpy(key_slot, key.data, key.bytes);
+    }
+}
+
+struct span segment_key_read(const struct segment_layout *layout, const uint8_t *page,
+                             uint32_t slot, uint64_t *ref)
+{
+    const uint8_t tag = segment_tag(layout, page, slot);
+    const uint8_t *key_slot = page + segment_key_offset(layout, slot);
+    ASSERT_SLOW(tag != 0);
+    *ref = 0;
+    if ((tag & SEGMENT_TAG_IS_FULL) != 0) {
+        return (struct span){key_slot, layout->key_inline_bytes};
+    }
+    const uint8_t length = key_slot[layout->key_inline_bytes - 1U];
+    if (length != SEGMENT_KEY_IS_REF) {
+        return (struct span){key_slot, length};
+    }
+    memcpy(ref, key_slot, sizeof(*ref));
+    return (struct span){key_slot, 0};
+}
+
 uint64_t segment_hash(const struct segment_layout *layout, const uint8_t *page, uint32_t slot)
 {
-    const uint8_t *key_slot = page + segment_key_offset(layout, slot);
-    ASSERT_SLOW(segment_tag(layout, page, slot) != 0);
-    if (key_slot[0] != SEGMENT_KEY_IS_REF) {
-        return hash_behind((struct span){key_slot + 1, key_slot[0]}, layout->key_skip_bytes);
-    }
     uint64_t hash;
-    memcpy(&hash, key_slot + 1 + sizeof(uint64_t), sizeof(hash));
+    uint64_t ref;
+    const struct span key = segment_key_read(layout, page, slot, &ref);
+    if (ref == 0) {
+        return hash_behind(key, layout->key_skip_bytes);
+    }
+    memcpy(&hash, key.data + sizeof(ref), sizeof(hash));
     return hash;
 }
 
@@ -198,24 +246,32 @@ void segment_move(const struct segment_layout *layout, uint8_t *from, uint8_t *c
         if (page == NULL) {
             continue;
         }
-        const uint32_t place = segment_place(layout, page, &spot);
+        const uint32_t place = segment_place(layout, page, &spot, segment_tag(layout, from, slot));
         memcpy(page + segment_key_offset(layout, place), from + segment_key_offset(layout, slot),
-               layout->key_inline_bytes + 1U);
+               layout->key_inline_bytes);
         memcpy(page + segment_value_offset(layout, place),
                from + segment_value_offset(layout, slot), layout->value_bytes);
         segment_clear(layout, from, &spot, slot);
     }
 }
 
-/* Whether a slot's key can be read at all. */
-static bool is_key_sound(const struct segment_layout *layout, const uint8_t *page, uint32_t slot)
+/* Whether a slot's key can be read and hashed at all.
+ * is_ref   set to whether it lies in the heap */
+static bool is_key_sound(const struct segment_layout *layout, const uint8_t *page, uint32_t slot,
+                         bool *is_ref)
 {
-    const uint8_t bytes = page[segment_key_offset(layout, slot)];
-    ASSERT_SLOW(slot < layout->slot_count);
-    return bytes == SEGMENT_KEY_IS_REF
-               ? layout->key_inline_bytes >= SEGMENT_KEY_REF_BYTES
-               : bytes <= layout->key_inline_bytes &&
-                     bytes >= layout->key_skip_bytes + (layout->key_skip_bytes != 0);
+    const uint32_t inside = layout->key_inline_bytes;
+    const uint8_t length = page[segment_key_offset(layout, slot) + inside - 1U];
+    const bool is_full = (segment_tag(layout, page, slot) & SEGMENT_TAG_IS_FULL) != 0;
+    *is_ref = !is_full && length == SEGMENT_KEY_IS_REF;
+    if (*is_ref) {
+        uint64_t ref;
+        return inside >= SEGMENT_KEY_REF_BYTES && segment_key_read(layout, page, slot, &ref).data &&
+               ref != 0;
+    }
+    const uint32_t bytes = is_full ? inside : length;
+    return bytes <= inside && (is_full || bytes != inside) &&
+           (layout->key_skip_bytes == 0 || bytes > layout->key_skip_bytes);
 }
 
 /* Counts an entry's way from its home group to where it stands. */
@@ -246,17 +302,18 @@ bool segment_is_sound(const struct segment_layout *layout, const uint8_t *page,
         uint32_t used = ~tags_match(tags, 0) & ((1U << layout->group_slots) - 1U);
         for (; used != 0; used &= used - 1U, count++) {
             const uint32_t lane = (uint32_t)__builtin_ctz(used);
-            if (!is_key_sound(layout, page, first + lane)) {
+            bool is_ref;
+            if (!is_key_sound(layout, page, first + lane, &is_ref)) {
                 return false;
             }
             const struct segment_spot spot =
                 segment_spot_of(segment_hash(layout, page, first + lane), place->shard_count);
-            if (spot.tag != tags[lane] || spot.shard != place->shard ||
+            if (spot.tag != (tags[lane] & ~SEGMENT_TAG_IS_FULL) || spot.shard != place->shard ||
                 (spot.index & mask) != head->pattern ||
                 (place->part != SEGMENT_PARTS_MAX && spot.part != place->part)) {
                 return false;
             }
-            *has_refs |= page[segment_key_offset(layout, first + lane)] == SEGMENT_KEY_IS_REF;
+            *has_refs |= is_ref;
             way_count(layout, &spot, first + lane, passed);
         }
     }
@@ -280,7 +337,7 @@ void segment_check(const struct segment_layout *layout, const uint8_t *page, uin
         count++;
         const struct segment_spot spot =
             segment_spot_of(segment_hash(layout, page, slot), shard_count);
-        ASSERT(spot.tag == segment_tag(layout, page, slot));
+        ASSERT(spot.tag == (segment_tag(layout, page, slot) & ~SEGMENT_TAG_IS_FULL));
         ASSERT((spot.index & ((1U << head->depth) - 1U)) == head->pattern);
         const uint32_t stop = slot / layout->group_slots;
         for (uint32_t group = segment_group(layout, &spot); group != stop;

@@ -4,7 +4,10 @@
  * here and had to go on, so a search stops at the first group that nobody passed.
  *
  *     page | head | groups: 15 tags + passed | key slots | values |
- *     key slot | length | bytes …       length 255: heap reference of the key, its hash
+ *     tag      | 7 bits of the hash, never 0 | whether the key fills its slot |
+ *     key slot | a key that fills it
+ *              | a shorter key … | length |
+ *              | heap reference of a longer key | its hash | … | 255 |
  *
  * Which bits of the hash mean what is decided here, in segment_spot_of, and nowhere else. */
 #pragma once
@@ -16,13 +19,14 @@
 #define SEGMENT_GROUP_TAGS    15U
 #define SEGMENT_SLOT_NONE     UINT32_MAX
 #define SEGMENT_KEY_IS_REF    255U
-#define SEGMENT_KEY_REF_BYTES 16U
+#define SEGMENT_KEY_REF_BYTES 17U /* the shortest slot that can hold a reference */
+#define SEGMENT_TAG_IS_FULL   0x80U
 #define SEGMENT_INDEX_BITS    24U
 #define SEGMENT_PARTS_MAX     7U
 
 /* A hash taken apart: shard (top 16 bits), part and rest (next 16: a shard's first fan-out is by 4
  * to 7 parts, so that shards do not all fill up and split at the same moment), index (24 bits, the
- * directory's) and tag (8 bits, never 0). */
+ * directory's) and tag (7 bits, never 0). */
 struct segment_spot {
     uint32_t shard;
     uint32_t index;
@@ -80,7 +84,7 @@ static inline struct segment_spot segment_spot_of(uint64_t hash, uint32_t shard_
         .index = (uint32_t)(hash >> 8) & ((1U << SEGMENT_INDEX_BITS) - 1U),
         .part = scaled >> 16,
         .rest = scaled & 0xffffU,
-        .tag = (uint8_t)(1U + (((uint32_t)hash & 0xffU) * 255U >> 8)),
+        .tag = (uint8_t)(1U + (((uint32_t)hash & 0xffU) * 127U >> 8)),
     };
 }
 
@@ -104,9 +108,23 @@ uint32_t segment_find(const struct segment_layout *layout, const struct heap *he
 
 /* Takes a free slot for a spot; key and value are the caller's to fill.
  * page     not full
+ * tag      segment_tag_of the key
  * threads  owning lane only */
 uint32_t segment_place(const struct segment_layout *layout, uint8_t *page,
-                       const struct segment_spot *spot);
+                       const struct segment_spot *spot, uint8_t tag);
+
+/* Writes a key into a slot just placed.
+ * ref      of the heap, when the key is longer than a slot; else 0
+ * threads  owning lane only */
+void segment_key_write(const struct segment_layout *layout, uint8_t *page, uint32_t slot,
+                       struct span key, uint64_t ref, uint64_t hash);
+
+/* The key in a slot in use.
+ * ref      set to its heap reference, and the result is empty; or to 0
+ * returns  borrowed from the page
+ * threads  owning lane only */
+struct span segment_key_read(const struct segment_layout *layout, const uint8_t *page,
+                             uint32_t slot, uint64_t *ref);
 
 /* Frees a slot that spot's entry holds.
  * threads  owning lane only */
@@ -145,6 +163,16 @@ static inline uint8_t segment_tag(const struct segment_layout *layout, const uin
     return page[sizeof(struct segment_head) + group * TAGS_BYTES + slot % layout->group_slots];
 }
 
+/* The tag of a key with this spot.
+ * threads  any */
+static inline uint8_t segment_tag_of(const struct segment_layout *layout,
+                                     const struct segment_spot *spot, size_t key_bytes)
+{
+    ASSERT_SLOW(spot->tag != 0 && spot->tag < SEGMENT_TAG_IS_FULL);
+    return (uint8_t)(spot->tag |
+                     (key_bytes == layout->key_inline_bytes ? SEGMENT_TAG_IS_FULL : 0U));
+}
+
 /* The group where a spot's search begins.
  * threads  any */
 static inline uint32_t segment_group(const struct segment_layout *layout,
@@ -159,7 +187,7 @@ static inline uint32_t segment_group(const struct segment_layout *layout,
 static inline uint32_t segment_key_offset(const struct segment_layout *layout, uint32_t slot)
 {
     ASSERT_SLOW(slot <= layout->slot_count);
-    return layout->keys_offset + slot * (layout->key_inline_bytes + 1U);
+    return layout->keys_offset + slot * layout->key_inline_bytes;
 }
 
 /* Byte distance of a value from the page's start.

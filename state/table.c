@@ -353,20 +353,9 @@ static void *slot_fill(struct table *table, uint8_t *page, uint32_t slot, struct
                        uint64_t hash, const struct outside *outside)
 {
     ASSERT_SLOW(table != NULL);
-    uint8_t *key_slot = page + segment_key_offset(&table->layout, slot);
     uint8_t *value = page + segment_value_offset(&table->layout, slot);
-    ASSERT((outside->key != 0) == (key.bytes > table->layout.key_inline_bytes));
     ASSERT((outside->value != 0) == table->is_value_in_heap);
-    if (outside->key != 0) {
-        const uint64_t stored[2] = {outside->key, hash};
-        key_slot[0] = SEGMENT_KEY_IS_REF;
-        memcpy(key_slot + 1, stored, sizeof(stored));
-    } else {
-        key_slot[0] = (uint8_t)key.bytes;
-        if (key.bytes != 0) {
-            memcpy(key_slot + 1, key.data, key.bytes);
-        }
-    }
+    segment_key_write(&table->layout, page, slot, key, outside->key, hash);
     if (outside->value != 0) {
         memcpy(value, &outside->value, sizeof(outside->value));
         value = heap_write(table->heap, outside->value);
@@ -401,7 +390,8 @@ static void *entry_create(struct table *table, const struct segment_spot *spot, 
         return NULL;
     }
     uint8_t *bytes = arena_write(table->arena, page);
-    const uint32_t slot = segment_place(&table->layout, bytes, spot);
+    const uint32_t slot =
+        segment_place(&table->layout, bytes, spot, segment_tag_of(&table->layout, spot, key.bytes));
     root->entry_count++; /* T5 */
     table->counters.entries++;
     return slot_fill(table, bytes, slot, key, hash, &outside);
@@ -426,10 +416,9 @@ void table_entry_free(struct table *table, const struct segment_spot *spot, stru
     ASSERT_SLOW(table->heap != NULL);
     ASSERT_SLOW(table->head_count <= TABLE_HEAD_COUNT_MAX);
     uint8_t *page = arena_write(table->arena, at.page);
-    const uint8_t *key_slot = page + segment_key_offset(&table->layout, at.slot);
-    if (key_slot[0] == SEGMENT_KEY_IS_REF) {
-        uint64_t key;
-        memcpy(&key, key_slot + 1, sizeof(key));
+    uint64_t key;
+    (void)segment_key_read(&table->layout, page, at.slot, &key);
+    if (key != 0) {
         heap_blob_release(table->heap, key);
     }
     if (table->is_value_in_heap) {

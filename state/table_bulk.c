@@ -60,7 +60,9 @@ static uint32_t hint_slot(const struct table *table, const struct hint *hint)
     const struct segment_layout *layout = &table->layout;
     const uint32_t group = segment_group(layout, &hint->spot);
     const uint8_t *tags = hint->page + sizeof(struct segment_head) + group * TAGS_BYTES;
-    const uint32_t hits = tags_match(tags, hint->spot.tag) & ((1U << layout->group_slots) - 1U);
+    const uint32_t either = tags_match(tags, hint->spot.tag) |
+                            tags_match(tags, (uint8_t)(hint->spot.tag | SEGMENT_TAG_IS_FULL));
+    const uint32_t hits = either & ((1U << layout->group_slots) - 1U);
     if (hits == 0) {
         return SEGMENT_SLOT_NONE;
     }

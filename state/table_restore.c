@@ -67,16 +67,16 @@ static int entry_audit(struct shard_walk *walk, uint32_t page, uint32_t slot)
 {
     const struct table *table = walk->table;
     const uint8_t *bytes = arena_read(table->arena, page);
-    const uint8_t *key_slot = bytes + segment_key_offset(&table->layout, slot);
     ASSERT_SLOW(slot < table->layout.slot_count);
+    uint64_t key;
     int code = 0;
-    if (key_slot[0] == SEGMENT_KEY_IS_REF) {
-        uint64_t key;
+    (void)segment_key_read(&table->layout, bytes, slot, &key);
+    if (key != 0) {
         uint32_t key_bytes = 0;
-        memcpy(&key, key_slot + 1, sizeof(key));
         code = audit_blob(walk->audit, key, walk->shard, &key_bytes);
         if (code == 0 &&
-            (key_bytes <= table->layout.key_inline_bytes || key_bytes > table->key_bytes_max)) {
+            (key_bytes <= table->layout.key_inline_bytes || key_bytes > table->key_bytes_max ||
+             key_bytes <= table->layout.key_skip_bytes)) {
             return audit_fault(walk->audit, page, "a key has no possible length");
         }
     }

@@ -36,16 +36,15 @@ uint32_t table_position_of(uint32_t part, uint32_t pattern)
 }
 
 /* The key of a slot as an entry shows it. */
-static struct span slot_key(const struct table *table, const uint8_t *key_slot, uint64_t *blob)
+static struct span slot_key(const struct table *table, const uint8_t *page, uint32_t slot,
+                            uint64_t *blob)
 {
     ASSERT_SLOW(table->heap != NULL);
     ASSERT_SLOW(table->head_count <= TABLE_HEAD_COUNT_MAX);
-    ASSERT_SLOW(key_slot != NULL);
-    *blob = 0;
-    if (key_slot[0] != SEGMENT_KEY_IS_REF) {
-        return (struct span){key_slot + 1, key_slot[0]};
+    const struct span key = segment_key_read(&table->layout, page, slot, blob);
+    if (*blob == 0) {
+        return key;
     }
-    memcpy(blob, key_slot + 1, sizeof(*blob));
     const struct span piece = heap_blob_piece(table->heap, *blob, 0);
     if (piece.bytes == heap_blob_bytes(table->heap, *blob)) {
         *blob = 0;
@@ -73,7 +72,7 @@ static void page_show(struct table *table, uint32_t page, const struct table_cur
         const struct table_at at = {.page = page, .slot = slot};
         struct table_entry entry = {
             .hash = hash, .shard = spot.shard, .place = table_value_place(table, at)};
-        entry.key = slot_key(table, bytes + segment_key_offset(layout, slot), &entry.key_blob);
+        entry.key = slot_key(table, bytes, slot, &entry.key_blob);
         entry.value = heap_read_in(table->arena, entry.place);
         if (visit(context, &entry) == TABLE_REMOVE) {
             table_entry_free(table, &spot, at);

@@ -424,6 +424,12 @@ static void coordinator_stop(struct bench *bench, pthread_t thread)
     checkpoint_destroy(bench->checkpoint);
 }
 
+static void speeds_print(const char *what, double sequential, double ours)
+{
+    (void)printf("%-34s %12.0f %12.0f %8.3f   MB a second: sequential, ours\n", what,
+                 sequential / 1e6, ours / 1e6, ours / sequential);
+}
+
 int main(int argc, char **argv)
 {
     struct bench bench = {.random = 88172645463325252U};
@@ -482,13 +488,8 @@ int main(int argc, char **argv)
     for (uint32_t round = 0; round < COUNT_OF(reads); round++) {
         reads[round] = restore(&bench, store_next_id(bench.store) - 1U);
     }
-    (void)printf("%-34s %12s %12s %8s\n", "MB a second", "sequential", "ours", "ratio");
-    const double write = median(writes, COUNT_OF(writes));
-    const double read = median(reads, COUNT_OF(reads));
-    (void)printf("%-34s %12.0f %12.0f %8.3f\n", "full checkpoint", raw_write / 1e6, write / 1e6,
-                 write / raw_write);
-    (void)printf("%-34s %12.0f %12.0f %8.3f\n", "restore in place", raw_read / 1e6, read / 1e6,
-                 read / raw_read);
+    speeds_print("full checkpoint", raw_write, median(writes, COUNT_OF(writes)));
+    speeds_print("restore in place", raw_read, median(reads, COUNT_OF(reads)));
     store_close(bench.store);
     disk_close(disk);
     snapshot_destroy(bench.snapshot);

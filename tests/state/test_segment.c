@@ -55,10 +55,10 @@ static uint32_t put(struct page *page, uint64_t number)
 {
     const uint64_t hash = hash_bytes((struct span){(const uint8_t *)&number, 8});
     const struct segment_spot spot = segment_spot_of(hash, 1);
-    const uint32_t slot = segment_place(&page->layout, page->bytes, &spot);
-    uint8_t *key = page->bytes + segment_key_offset(&page->layout, slot);
-    key[0] = 8;
-    memcpy(key + 1, &number, 8);
+    const uint32_t slot =
+        segment_place(&page->layout, page->bytes, &spot, segment_tag_of(&page->layout, &spot, 8));
+    const struct span key = {(const uint8_t *)&number, 8};
+    segment_key_write(&page->layout, page->bytes, slot, key, 0, hash);
     memcpy(page->bytes + segment_value_offset(&page->layout, slot), &number, 8);
     return slot;
 }
