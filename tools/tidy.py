@@ -23,7 +23,7 @@ MAY_INCLUDE = {
 }
 LIBRARIES = {
     "liburing.h": "state", "xxhash.h": "state", "librdkafka": "control", "lz4": "dataplane", "zstd.h": "dataplane",
-    "snappy": "dataplane", "zlib.h": "dataplane", "isa-l": "dataplane", "crc.h": "dataplane", "pcre2.h": "dataplane",
+    "snappy": "dataplane", "zlib.h": "dataplane", "isa-l": "dataplane", "openssl": "dataplane", "crc.h": "dataplane", "pcre2.h": "dataplane",
     "yaml.h": "control", "microhttpd.h": "control",
 }
 FILE_LINES_MAX = 1000

@@ -164,9 +164,10 @@ static int find_kernel(struct compiler *compiler, const struct expr *expr,
     ASSERT(out != NULL);
     typedef int finder(const struct kernel_call *, struct kernel_choice *, struct error *);
     static finder *const finders[] = {
-        logic_kernel,     compare_kernel,      time_kernel, time_part_kernel, decimal_kernel,
-        number_kernel,    number_round_kernel, math_kernel, cast_kernel,      text_kernel,
-        text_edit_kernel, text_code_kernel,    like_kernel, regex_kernel,     time_format_kernel};
+        logic_kernel,       compare_kernel,      time_kernel, time_part_kernel, decimal_kernel,
+        number_kernel,      number_round_kernel, math_kernel, cast_kernel,      text_kernel,
+        text_edit_kernel,   text_code_kernel,    like_kernel, regex_kernel,     time_format_kernel,
+        text_digest_kernel, text_url_kernel};
     const struct kernel_call call = {.expr = expr, .time_zone = compiler->time_zone};
     for (size_t i = 0; i < COUNT_OF(finders); i++) {
         const int result = finders[i](&call, out, compiler->error);

@@ -193,6 +193,15 @@ int text_edit_kernel(const struct kernel_call *call, struct kernel_choice *out,
 int text_code_kernel(const struct kernel_call *call, struct kernel_choice *out,
                      struct error *error);
 
+/* Finds the kernel of a call: digests.
+ * returns  as logic_kernel */
+int text_digest_kernel(const struct kernel_call *call, struct kernel_choice *out,
+                       struct error *error);
+
+/* Finds the kernel of a call: PARSE_URL.
+ * returns  as logic_kernel */
+int text_url_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);
+
 /* Finds the kernel of a call: LIKE.
  * returns  as logic_kernel */
 int like_kernel(const struct kernel_call *call, struct kernel_choice *out, struct error *error);
