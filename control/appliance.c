@@ -224,8 +224,8 @@ static int open_metadata(struct appliance *appliance)
 
 static void close_metadata(struct appliance *appliance)
 {
-    /* Closing waits for commits that a broker which hangs does not answer: a run that did not end in
-     * order leaves the client to the end of the process. */
+    /* Closing waits for commits that a broker which hangs does not answer: a run that did not end
+     * in order leaves the client to the end of the process. */
     if (appliance->exit_code == EXIT_DONE) {
         metadata_close(appliance->metadata);
     }

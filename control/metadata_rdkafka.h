@@ -25,8 +25,8 @@ struct metadata_offset {
 int metadata_open(const char *bootstrap, const char *client_id, const char *group,
                   struct metadata **out, struct error *error);
 
-/* Closes it; waits for commits that are on their way, with a broker that hangs for a minute. NULL is
- * fine. */
+/* Closes it; waits for commits that are on their way, with a broker that hangs for a minute. NULL
+ * is fine. */
 void metadata_close(struct metadata *metadata);
 
 /* Asks for a topic.

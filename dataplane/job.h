@@ -18,8 +18,8 @@
  * reserve an arena is never full in this sense, and fails the job when its last page is gone.
  *
  * Cut. A barrier passes the stages of a lane one by one and each that it has passed is held, so
- * that state of all of them is as of the barrier at one moment: the lane's cut (hooks.cut). State of
- * a lane lies in one arena, hence one cut for all.
+ * that state of all of them is as of the barrier at one moment: the lane's cut (hooks.cut). State
+ * of a lane lies in one arena, hence one cut for all.
  *
  * After job_create nothing allocates, locks, waits or makes a system call. */
 #pragma once
@@ -130,9 +130,9 @@ const struct error *job_lane_failure(const struct job *job, uint32_t lane);
 void job_lane_drain(struct job *job, uint32_t lane);
 
 /* Orders a barrier on a lane: its sources say where they stand and send it behind everything that
- * they have sent so far. Once it has passed every stage of the lane, hooks.cut is called, once, from
- * job_lane_poll; on a lane whose part of the job has ended in the next one. A barrier that has not
- * been cut when the next is ordered is given up. Every lane of the job must be told of each.
+ * they have sent so far. Once it has passed every stage of the lane, hooks.cut is called, once,
+ * from job_lane_poll; on a lane whose part of the job has ended in the next one. A barrier that has
+ * not been cut when the next is ordered is given up. Every lane of the job must be told of each.
  * epoch    above 0 and all before
  * threads  owning lane only */
 void job_lane_barrier(struct job *job, uint32_t lane, int64_t epoch);

@@ -3,11 +3,11 @@
  *
  *     order: sources' facts, barrier ->  stages pass it and are held  -> nodes' facts, hook, go on
  *
- * No stage waits for ever. Take the stages that have not passed the barrier yet, in the plan's order
- * over all lanes, and of them the first: all that send to it have passed the barrier or ended, and
- * what they sent before flows on, for held stages flush. It takes that as room comes up behind it,
- * where nothing of after the barrier waits on its lane: everything there that could have sent it is
- * held, or not there yet. */
+ * No stage waits for ever. Take the stages that have not passed the barrier yet, in the plan's
+ * order over all lanes, and of them the first: all that send to it have passed the barrier or
+ * ended, and what they sent before flows on, for held stages flush. It takes that as room comes up
+ * behind it, where nothing of after the barrier waits on its lane: everything there that could have
+ * sent it is held, or not there yet. */
 #include "dataplane/job_internal.h"
 
 static void snapshot_source(struct stage *stage, struct facts_writer *facts)

@@ -3,10 +3,10 @@
  * consumer an instance of its input sends to.
  *
  *     sources                  receive lanes
- *     forward nodes            where their inputs run (so the stateless chain stays with its source)
+ *     forward nodes            where their inputs run: the stateless chain stays with its source
  *     hash, single             operate lanes, the first operate lane
- *     sinks                    transmit lanes: by hash, the first, or one fixed transmit lane for each
- *                              lane of the input, itself when it transmits */
+ *     sinks                    transmit lanes: by hash, the first, or one fixed transmit lane for
+ *                              each lane of the input, itself when it transmits */
 #pragma once
 
 #include "base.h"

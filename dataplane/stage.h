@@ -6,9 +6,9 @@
  *     channels (queue from this lane | ring from another) -> task -> body -> output
  *
  * A barrier closes its channel until it has come through all of them (alignment); then the hook is
- * called, the barrier goes on, and the stage is held: it takes nothing more until the whole lane has
- * been cut (job.h). A newer barrier takes the place of an older one that some channel never brings.
- * UNION ALL has no body: its parcels are passed on as they are. */
+ * called, the barrier goes on, and the stage is held: it takes nothing more until the whole lane
+ * has been cut (job.h). A newer barrier takes the place of an older one that some channel never
+ * brings. UNION ALL has no body: its parcels are passed on as they are. */
 #pragma once
 
 #include "base.h"

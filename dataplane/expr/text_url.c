@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PARSE_URL, by the rules of java.net.URL, which Flink asks, not by RFC 3986: only protocols that a
- * JVM knows are URLs, blanks and letters beyond ASCII are taken as they are, dots in a path stay, and
- * a host with two '@' in front is none. Nothing is decoded or copied: parts are spans of the text. */
+ * JVM knows are URLs, blanks and letters beyond ASCII are taken as they are, dots in a path stay,
+ * and a host with two '@' in front is none. Nothing is decoded or copied: parts are spans of the
+ * text. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <strings.h>

@@ -104,8 +104,8 @@ bool widener_begin(const struct widener *widener, struct output *output, struct 
 bool results_store(struct accumulator_set *set, const struct accumulator_state *state,
                    struct output *output, struct row_writer *writer, uint32_t first_column);
 
-/* Names an operator's state: the kind and the node's identity, so that a job finds it again whatever
- * else has changed in the script.
+/* Names an operator's state: the kind and the node's identity, so that a job finds it again
+ * whatever else has changed in the script.
  * threads  control */
 const char *state_name(char into[static OPERATOR_NAME_BYTES], const char *kind,
                        const struct plan_node *node);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OVER by event time: each row goes out once, with aggregates over the rows of its key up to it.
  * OVER nodes by one key that stand directly on each other run as one operator with a frame each: a
- * row's key is hashed and looked up once, the row is listed once, and goes out once with the results
- * of all frames. A node alone is one frame. This file makes the operator and holds what its two ways
- * of answering share.
+ * row's key is hashed and looked up once, the row is listed once, and goes out once with the
+ * results of all frames. A node alone is one frame. This file makes the operator and holds what its
+ * two ways of answering share.
  *
- *     key -> value:  over_key { pending list, last, sequence, list of rows } | clocks | accumulators
- *                               |                             |
- *                               | whole rows, by time         | packed rows, by time, marks
- *                               v                             v
+ *     key -> value:  over_key { pending list, …, list of rows } | clocks | accumulators
+ *                               |                |
+ *                               |                | packed rows, by time, marks
+ *                               | whole rows, by time
+ *                               v
  *     a row:  pending --(watermark reaches its time)--> answered, packed into the list --> left
  *
  * Invariants:
@@ -378,8 +379,8 @@ struct over_due *over_due_again(struct over *self)
     return due;
 }
 
-/* A timer that firing sets for a time that the watermark has passed already comes behind those taken
- * here; it is one of OVER_TAG_END, whose moment does not show in answers. */
+/* A timer that firing sets for a time that the watermark has passed already comes behind those
+ * taken here; it is one of OVER_TAG_END, whose moment does not show in answers. */
 struct over_due *over_due_next(struct over *self)
 {
     struct timer_due timer;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OVER as Flink answers it: a row waits in its key's list until the watermark reaches its time; then
- * it goes up through all levels (frames) at once. One timer a key and time; timers fire in the order
- * of time and, within one time, of first arrival. What sets levels apart is kept in clocks, one each:
+/* OVER as Flink answers it: a row waits in its key's list until the watermark reaches its time;
+ * then it goes up through all levels (frames) at once. One timer a key and time; timers fire in the
+ * order of time and, within one time, of first arrival. What sets levels apart is kept in clocks,
+ * one each:
  *
  *  1. A bounded frame takes a row whose time is above the key's last fired timer, wherever the
- *     watermark is; an unbounded frame takes a row above the watermark. The lowest level asks as the
- *     row comes, the others as it comes up to them, by the watermark before this one. A row that is
- *     late at one level counts below and goes no further: its tag says how many levels took it.
+ *     watermark is; an unbounded frame takes a row above the watermark. The lowest level asks as
+ *     the row comes, the others as it comes up to them, by the watermark before this one. A row
+ *     that is late at one level counts below and goes no further: its tag says how many levels took
+ *     it.
  *  2. RANGE: all rows of one time are taken in before the first of them is answered. ROWS: one by
  *     one in the order of arrival.
  *  3. Bounded RANGE forgets a key at time + 1.5 frames + 1 ms, a time set anew only when a row's
@@ -31,8 +33,8 @@ static void clock_fire(struct over_clock *clock, int64_t time_ms)
     clock->last_ms = time_ms > clock->last_ms ? time_ms : clock->last_ms;
 }
 
-/* What a level's clean-up timers have done by a watermark: those before the last only count as fired,
- * the last forgets the key. */
+/* What a level's clean-up timers have done by a watermark: those before the last only count as
+ * fired, the last forgets the key. */
 static void clock_settle(struct over *self, const struct accumulator_state *state, uint32_t level,
                          int64_t watermark_ms)
 {
@@ -126,7 +128,8 @@ static bool has_timer(const struct over *self, const struct accumulator_state *s
     return order == time_ms;
 }
 
-/* Rule 3: Flink's clean-up, 1.5 frames after a row; the rounding through a double is Flink's too. */
+/* Rule 3: Flink's clean-up, 1.5 frames after a row; the rounding through a double is Flink's too.
+ * */
 static int64_t cleanup_time(const struct over_frame *frame, int64_t time_ms)
 {
     const int64_t late_ms = (int64_t)((double)frame->plan->preceding * 1.5);

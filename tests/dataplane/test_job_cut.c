@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cut of a lane: random graphs over random lanes, polled in random order with pools and rings as
- * small as can be, and barriers ordered at random moments, some of them never on some lanes. What
- * must hold: nothing locks, each lane is cut once a barrier, and at a cut every node has taken in
- * exactly what its inputs had sent. And going on from a cut: every row once. */
+/* The cut of a lane: random graphs over random lanes, polled in random order with pools and rings
+ * as small as can be, and barriers ordered at random moments, some of them never on some lanes.
+ * What must hold: nothing locks, each lane is cut once a barrier, and at a cut every node has taken
+ * in exactly what its inputs had sent. And going on from a cut: every row once. */
 #include "tests/dataplane/fake_job.h"
 
 #include <errno.h>

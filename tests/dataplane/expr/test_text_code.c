@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Codes of text: HEX, BIN, base64, URLs, digits: what a Flink 2.3 answered to the same SQL, as text. */
+/* Codes of text: HEX, BIN, base64, URLs, digits: what a Flink 2.3 answered to the same SQL, as
+ * text. */
 #include "tests/dataplane/expr/answers.h"
 
 static const struct answer answers[] = {

@@ -551,13 +551,13 @@ static uint32_t seeds_run(uint64_t first, uint64_t count, bool on_arrival)
 
 static uint64_t seed_first(void)
 {
-    const char *text = getenv("OVER_FUSED_SEED");
+    const char *text = getenv("OVER_SEED");
     return text == NULL ? 1 : strtoull(text, NULL, 10);
 }
 
 static uint64_t seed_count(void)
 {
-    const char *text = getenv("OVER_FUSED_SEEDS");
+    const char *text = getenv("OVER_SEEDS");
     return text == NULL ? 200 : strtoull(text, NULL, 10);
 }
 
