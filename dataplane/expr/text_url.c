@@ -50,12 +50,14 @@ static size_t find(struct span text, size_t from, uint8_t byte)
 
 static bool equals(struct span text, const char *word)
 {
+    ASSERT_SLOW(word != NULL);
     return text.bytes == strlen(word) && memcmp(text.data, word, text.bytes) == 0;
 }
 
 /* Blanks and control characters at both ends are not part of it, nor is "url:" in front. */
 static struct span trim(struct span text)
 {
+    ASSERT_SLOW(text.data != NULL || text.bytes == 0);
     while (text.bytes != 0 && text.data[text.bytes - 1] <= ' ') {
         text.bytes--;
     }
@@ -88,6 +90,7 @@ static enum protocol protocol_read(struct span text, struct span *rest)
 /* A port as Integer.parseInt reads it: -1 is none, less is an error. */
 static bool port_is_fine(struct span text)
 {
+    ASSERT_SLOW(text.data != NULL);
     int64_t port = 0;
     size_t at = 0;
     const bool negative = text.bytes > 1 && text.data[0] == '-';
@@ -107,6 +110,8 @@ static bool port_is_fine(struct span text)
 /* An IPv6 address stands in brackets, with a zone behind a '%' and a port behind them. */
 static bool host_in_brackets(struct span text, struct span *host)
 {
+    ASSERT_SLOW(text.bytes != 0 && text.data[0] == '[');
+    ASSERT_SLOW(host != NULL);
     const size_t close = find(text, 0, ']');
     char address[HOST_BYTES_MAX];
     struct in6_addr binary;
@@ -152,6 +157,7 @@ static bool authority_read(struct url *url)
 /* What stands behind the protocol of a URL of the net or of a file. */
 static bool hierarchy_read(struct span rest, struct url *url)
 {
+    ASSERT_SLOW(url != NULL);
     const size_t mark = find(rest, 0, '?');
     const struct span front = between(rest, 0, mark);
     size_t start = 0;
@@ -219,6 +225,7 @@ static bool url_read(struct span text, struct url *url)
 /* The value of the first key=value of a query; no data when there is none. */
 static struct span query_value(struct span query, struct span key)
 {
+    ASSERT_SLOW(key.data != NULL || key.bytes == 0);
     size_t at = 0;
     while (query.data != NULL && at <= query.bytes) {
         const size_t end = find(query, at, '&');
@@ -234,6 +241,7 @@ static struct span query_value(struct span query, struct span key)
 
 static struct span part_of(const struct url *url, struct span name)
 {
+    ASSERT_SLOW(url->protocol.data != NULL);
     const struct {
         const char *name;
         struct span part;

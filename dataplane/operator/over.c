@@ -52,6 +52,7 @@ static void over_close(struct operator* base)
 /* Says what each frame is and which packed columns its calls read. */
 static int frames_fill(struct over *self)
 {
+    ASSERT(self->frame_count >= 1 && self->mark_count == 0);
     const bool on_arrival = self->plan->on_arrival;
     uint32_t column = self->input->column_count;
     self->all_range = true;
@@ -98,6 +99,8 @@ static int frames_fill(struct over *self)
 static int frame_open(struct over *self, struct over_frame *frame, struct table_head *heads,
                       uint32_t *head_count, struct error *error)
 {
+    ASSERT(frame->set == NULL);
+    ASSERT(self->value_bytes % 8 == 0);
     const struct accumulator_config config = {
         .calls = frame->calls,
         .call_count = frame->plan->call_count,
@@ -255,6 +258,8 @@ static void key_init(struct over *self, const struct accumulator_state *state)
 struct accumulator_state over_take(struct over *self, const struct over_lookup *lookup,
                                    bool *created)
 {
+    ASSERT_SLOW(created != NULL);
+    ASSERT_SLOW(lookup->key.data != NULL);
     struct accumulator_state state = {
         .heap = self->context->heap,
         .value = lookup->value,
@@ -315,6 +320,7 @@ bool over_timer_set(struct over *self, const struct over_due *due)
 /* Reads a timer's payload. */
 static struct over_due due_read(const struct timer_due *timer)
 {
+    ASSERT_SLOW(timer->sequence != 0);
     ASSERT(timer->payload.bytes > DUE_HEAD_BYTES);
     uint32_t tag;
     struct over_due due = {
@@ -333,6 +339,7 @@ static struct over_due due_read(const struct timer_due *timer)
  * pages, values, list chunks, items. */
 static void dues_warm(struct over *self)
 {
+    ASSERT_SLOW(self->due_count <= OVER_DUES_MAX);
     uint64_t hashes[OVER_DUES_MAX];
     struct accumulator_state state = {.heap = self->context->heap};
     for (uint32_t i = 0; i < self->due_count; i++) {
@@ -414,6 +421,7 @@ struct over_due *over_due_next(struct over *self)
 /* Asks the table for the values of a batch, and for their memory. */
 static void values_find(struct over *self, uint32_t base, uint32_t count)
 {
+    ASSERT_SLOW(self->keyer != NULL);
     ASSERT(count <= PARCEL_ROWS_MAX);
     const uint32_t first = self->plan->on_arrival ? offsetof(struct over_key, last_ms) : 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -433,6 +441,8 @@ static void values_find(struct over *self, uint32_t base, uint32_t count)
 static void arrival_warm(const struct over *self, const struct row *row,
                          const struct accumulator_state *state, uint32_t step)
 {
+    ASSERT_SLOW(step <= 1);
+    ASSERT_SLOW(self->plan->on_arrival);
     const struct list_head *list = over_rows(state);
     const int64_t *leave_ms = over_leave_times(self, state);
     const int64_t time_ms = over_time(row);
@@ -456,6 +466,8 @@ static void arrival_warm(const struct over *self, const struct row *row,
 static void lists_warm(struct over *self, const struct row *const *rows, uint32_t count,
                        uint32_t step)
 {
+    ASSERT_SLOW(count <= PARCEL_ROWS_MAX);
+    ASSERT_SLOW(step <= 1);
     struct accumulator_state state = {.heap = self->context->heap};
     for (uint32_t i = 0; i < count; i++) {
         if (self->values[i] == NULL) {

@@ -48,6 +48,7 @@ static struct accumulator_state scratch_begin(struct over *self, const struct ov
 static bool frame_store(struct over *self, const struct over_frame *frame,
                         const struct accumulator_state *state, struct row_writer *writer)
 {
+    ASSERT_SLOW(state->value != NULL);
     return results_store(frame->set, state, self->context->output, writer, frame->first_column);
 }
 
@@ -56,6 +57,8 @@ static enum operator_verdict walk_answer(struct over *self, const struct over_fr
                                          const struct arrival *arrival, struct list_cursor cursor,
                                          int64_t count_max, struct row_writer *writer)
 {
+    ASSERT_SLOW(count_max > 0);
+    ASSERT_SLOW(arrival->row != NULL);
     const struct heap *heap = self->context->heap;
     struct accumulator_state scratch = scratch_begin(self, frame, arrival->state.shard);
     bool more = cursor.chunk != 0;
@@ -101,6 +104,8 @@ static enum operator_verdict rows_answer(struct over *self, const struct over_fr
 static enum operator_verdict all_rebuild(struct over *self, const struct over_frame *frame,
                                          const struct arrival *arrival, struct row_writer *writer)
 {
+    ASSERT_SLOW(frame->plan->unbounded && frame->behind_bytes != 0);
+    ASSERT_SLOW(!arrival->in_order);
     const struct heap *heap = self->context->heap;
     const struct accumulator_state *state = &arrival->state;
     const struct accumulator_state behind = over_behind(frame, state);
@@ -132,6 +137,7 @@ static enum operator_verdict all_rebuild(struct over *self, const struct over_fr
 static enum operator_verdict frame_answer(struct over *self, const struct over_frame *frame,
                                           const struct arrival *arrival, struct row_writer *writer)
 {
+    ASSERT_SLOW(arrival->packed != NULL);
     if (frame->plan->is_rows && !frame->plan->unbounded) {
         return rows_answer(self, frame, arrival, writer);
     }
@@ -171,6 +177,7 @@ static enum operator_verdict answer(struct over *self, const struct arrival *arr
 /* Where a RANGE frame of the key's newest row begins. */
 static int64_t start_ms(const struct over_frame *frame, const struct arrival *arrival)
 {
+    ASSERT_SLOW(!frame->plan->unbounded);
     const int64_t newest_ms =
         arrival->in_order ? arrival->time_ms : over_key(&arrival->state)->last_ms;
     return over_minus(newest_ms, frame->plan->preceding);
@@ -179,6 +186,8 @@ static int64_t start_ms(const struct over_frame *frame, const struct arrival *ar
 /* Notes the time of the row at a frame's mark. */
 static void leave_time_set(struct over *self, uint32_t index, const struct arrival *arrival)
 {
+    ASSERT_SLOW(index < self->frame_count);
+    ASSERT_SLOW(self->frames[index].mark != OVER_MARK_NONE);
     struct list_cursor cursor;
     const struct heap *heap = self->context->heap;
     const bool found =
@@ -192,6 +201,7 @@ static void leave_time_set(struct over *self, uint32_t index, const struct arriv
 static enum operator_verdict range_pass(struct over *self, const struct over_frame *frame,
                                         struct arrival *arrival, uint32_t *count)
 {
+    ASSERT_SLOW(frame->is_range && frame->mark != OVER_MARK_NONE);
     const struct heap *heap = self->context->heap;
     struct list_head *list = over_rows(&arrival->state);
     struct list_item item;
@@ -213,6 +223,7 @@ static enum operator_verdict range_pass(struct over *self, const struct over_fra
 static enum operator_verdict behind_pass(struct over *self, const struct over_frame *frame,
                                          const struct arrival *arrival, uint32_t *count)
 {
+    ASSERT_SLOW(frame->plan->unbounded && frame->mark != OVER_MARK_NONE);
     const struct heap *heap = self->context->heap;
     struct list_head *list = over_rows(&arrival->state);
     struct accumulator_state behind = over_behind(frame, &arrival->state);
@@ -264,6 +275,8 @@ static enum operator_verdict marks_pass(struct over *self, struct arrival *arriv
 /* Takes the row into a frame's accumulators. */
 static bool frame_take(struct over *self, uint32_t index, const struct arrival *arrival)
 {
+    ASSERT_SLOW(index < self->frame_count);
+    ASSERT_SLOW(arrival->packed != NULL);
     const struct over_frame *frame = &self->frames[index];
     int64_t *leave_ms = &over_leave_times(self, &arrival->state)[index];
     const int64_t time_ms = arrival->time_ms;
@@ -290,6 +303,7 @@ static bool frame_take(struct over *self, uint32_t index, const struct arrival *
 static bool first_is_dead(const struct over *self, const struct accumulator_state *state,
                           const struct list_cursor *first)
 {
+    ASSERT_SLOW(first->chunk != 0);
     const struct heap *heap = self->context->heap;
     const struct list_head *list = over_rows(state);
     const int64_t newest_ms = over_key(state)->last_ms;
@@ -323,6 +337,7 @@ static bool first_is_dead(const struct over *self, const struct accumulator_stat
 /* As many as this call has let go, and a few more. */
 static void dead_drop(struct over *self, const struct accumulator_state *state)
 {
+    ASSERT_SLOW(state->value != NULL);
     const uint32_t count_max = DEAD_DROP_MAX + OVER_STEPS_MAX - self->steps_left;
     struct list_cursor first;
     for (uint32_t i = 0; i < count_max && list_first(self->context->heap, over_rows(state), &first);
@@ -432,6 +447,7 @@ enum operator_verdict over_arrival_row(struct over *self, const struct row *row,
 
 enum operator_verdict over_arrival_advance(struct over *self)
 {
+    ASSERT_SLOW(self->plan->on_arrival);
     for (const struct over_due *due = over_due_next(self); due != NULL; due = over_due_next(self)) {
         const struct accumulator_state state = {
             .heap = self->context->heap,

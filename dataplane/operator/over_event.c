@@ -30,6 +30,7 @@
 /* A time of a level has fired; those that are settled late may lie in front of others. */
 static void clock_fire(struct over_clock *clock, int64_t time_ms)
 {
+    ASSERT_SLOW(clock != NULL);
     clock->last_ms = time_ms > clock->last_ms ? time_ms : clock->last_ms;
 }
 
@@ -38,6 +39,8 @@ static void clock_fire(struct over_clock *clock, int64_t time_ms)
 static void clock_settle(struct over *self, const struct accumulator_state *state, uint32_t level,
                          int64_t watermark_ms)
 {
+    ASSERT_SLOW(level < self->frame_count);
+    ASSERT_SLOW(state->value != NULL && state->heap != NULL);
     const struct over_frame *frame = &self->frames[level];
     struct over_clock *clock = &over_clocks(self, state)[level];
     if (!frame->is_range || clock->cleanup_ms == 0) {
@@ -59,6 +62,7 @@ static void clock_settle(struct over *self, const struct accumulator_state *stat
  * it has overtaken even the last of them. */
 static void clock_overtake(struct over_clock *clock, int64_t row_ms)
 {
+    ASSERT_SLOW(clock != NULL);
     while (clock->overtaken_ms[0] != 0 && clock->overtaken_ms[0] < row_ms) {
         clock_fire(clock, clock->overtaken_ms[0]);
         clock->overtaken_ms[0] = clock->overtaken_ms[1];
@@ -76,6 +80,7 @@ static void clock_overtake(struct over_clock *clock, int64_t row_ms)
 static void key_settle(struct over *self, const struct accumulator_state *state,
                        int64_t watermark_ms)
 {
+    ASSERT_SLOW(state->value != NULL);
     struct over_key *key = over_key(state);
     if (key->last_ms >= watermark_ms) {
         return;
@@ -90,6 +95,8 @@ static void key_settle(struct over *self, const struct accumulator_state *state,
 static bool frame_is_late(struct over *self, const struct accumulator_state *state, uint32_t level,
                           int64_t time_ms)
 {
+    ASSERT_SLOW(level != 0 && level < self->frame_count);
+    ASSERT_SLOW(self->is_advancing);
     struct over_clock *clock = &over_clocks(self, state)[level];
     if (self->frames[level].plan->unbounded) {
         return time_ms <= self->before_ms;
@@ -116,6 +123,7 @@ static bool is_late(struct over *self, const struct accumulator_state *state, in
 static bool has_timer(const struct over *self, const struct accumulator_state *state,
                       int64_t time_ms)
 {
+    ASSERT_SLOW(state->value != NULL);
     struct list_cursor cursor;
     const struct list_head *pending = over_pending(state);
     if (!list_last(self->context->heap, pending, &cursor)) {
@@ -132,6 +140,8 @@ static bool has_timer(const struct over *self, const struct accumulator_state *s
  * */
 static int64_t cleanup_time(const struct over_frame *frame, int64_t time_ms)
 {
+    ASSERT_SLOW(frame->is_range);
+    ASSERT_SLOW(frame->plan->preceding >= 0);
     const int64_t late_ms = (int64_t)((double)frame->plan->preceding * 1.5);
     return over_plus(over_plus(time_ms, late_ms), 1);
 }
@@ -141,6 +151,8 @@ static int64_t cleanup_time(const struct over_frame *frame, int64_t time_ms)
 static bool cleanup_register(struct over *self, const struct accumulator_state *state,
                              uint32_t level, int64_t time_ms, const struct over_due *key)
 {
+    ASSERT_SLOW(level < self->frame_count);
+    ASSERT_SLOW(key->key.data != NULL);
     const struct over_frame *frame = &self->frames[level];
     struct over_clock *clock = &over_clocks(self, state)[level];
     if (!frame->is_range) {
@@ -170,6 +182,7 @@ static bool cleanup_register(struct over *self, const struct accumulator_state *
 static bool end_timer_set(struct over *self, const struct accumulator_state *state,
                           int64_t newest_ms, const struct over_due *key)
 {
+    ASSERT_SLOW(state->value != NULL);
     ASSERT(self->all_range);
     int64_t end_ms = INT64_MIN;
     for (uint32_t level = 0; level < self->frame_count; level++) {
@@ -259,6 +272,7 @@ static const struct row *pending_row(struct over *self, const struct list_item *
 /* Whether a listed row is one of a level's. */
 static bool is_member(const struct over_clock *clock, uint32_t level, uint64_t tag)
 {
+    ASSERT_SLOW(level < PLAN_OVER_FRAMES_MAX);
     return (tag & ((1U << TAG_DEPTH_BITS) - 1)) > level &&
            tag >> TAG_DEPTH_BITS >= clock->forgotten;
 }
@@ -267,6 +281,8 @@ static bool is_member(const struct over_clock *clock, uint32_t level, uint64_t t
 static enum operator_verdict range_retract(struct over *self, struct accumulator_state *state,
                                            uint32_t level, int64_t time_ms)
 {
+    ASSERT_SLOW(level < self->frame_count);
+    ASSERT_SLOW(self->frames[level].mark != OVER_MARK_NONE);
     const struct over_frame *frame = &self->frames[level];
     const struct over_clock *clock = &over_clocks(self, state)[level];
     const int64_t start_ms = over_minus(time_ms, frame->plan->preceding);
@@ -288,6 +304,8 @@ static enum operator_verdict range_retract(struct over *self, struct accumulator
 /* ROWS: lets go of the oldest row. */
 static bool rows_retract(struct over *self, struct accumulator_state *state, uint32_t level)
 {
+    ASSERT_SLOW(level < self->frame_count);
+    ASSERT_SLOW(self->frames[level].plan->is_rows);
     const struct over_frame *frame = &self->frames[level];
     struct over_clock *clock = &over_clocks(self, state)[level];
     struct list_item item;
@@ -306,6 +324,7 @@ static bool rows_retract(struct over *self, struct accumulator_state *state, uin
 static enum operator_verdict levels_ready(struct over *self, struct accumulator_state *state,
                                           const struct over_due *due)
 {
+    ASSERT_SLOW(self->due_depth >= 1 && self->due_depth <= self->frame_count);
     const int64_t time_ms = due->time_ms;
     struct list_head *rows = over_rows(state);
     for (; self->ready_count < self->due_depth; self->ready_count++) {
@@ -333,6 +352,8 @@ static enum operator_verdict levels_ready(struct over *self, struct accumulator_
 static bool row_list(struct over *self, const struct accumulator_state *state, int64_t time_ms,
                      const struct row *row, const struct row **packed)
 {
+    ASSERT_SLOW(packed != NULL);
+    ASSERT_SLOW(state->value != NULL);
     bool is_needed = false;
     for (uint32_t level = 0; level < self->due_depth; level++) {
         is_needed = is_needed || self->frames[level].mark != OVER_MARK_NONE;
@@ -375,6 +396,7 @@ static bool tie_accumulate(struct over *self, struct accumulator_state *state, i
 static enum operator_verdict ties_accumulate(struct over *self, struct accumulator_state *state,
                                              int64_t time_ms)
 {
+    ASSERT_SLOW(!self->is_accumulated);
     const struct heap *heap = self->context->heap;
     bool more = self->has_tie || list_first(heap, over_pending(state), &self->tie);
     self->has_tie = true;
@@ -399,6 +421,8 @@ static enum operator_verdict ties_accumulate(struct over *self, struct accumulat
 static bool row_accumulate(struct over *self, struct accumulator_state *state,
                            const struct row *row)
 {
+    ASSERT_SLOW(self->is_accumulated);
+    ASSERT_SLOW(row->bytes >= sizeof(*row));
     const struct row *packed = NULL;
     for (uint32_t level = 0; level < self->due_depth; level++) {
         const struct over_frame *frame = &self->frames[level];
@@ -427,6 +451,7 @@ static bool row_accumulate(struct over *self, struct accumulator_state *state,
 static bool row_emit(struct over *self, const struct accumulator_state *state,
                      const struct row *row)
 {
+    ASSERT_SLOW(self->due_depth == self->frame_count);
     struct row_writer writer;
     struct output *output = self->context->output;
     if (!widener_begin(&self->widener, output, &writer, row)) {
@@ -477,6 +502,7 @@ static enum operator_verdict answer(struct over *self, struct accumulator_state 
  * and a few more, so that the list shrinks. */
 static void dead_drop(struct over *self, const struct accumulator_state *state)
 {
+    ASSERT_SLOW(state->value != NULL);
     const uint32_t count_max = DEAD_DROP_MAX + OVER_STEPS_MAX - self->steps_left;
     struct heap *heap = self->context->heap;
     struct list_head *rows = over_rows(state);
@@ -524,6 +550,8 @@ static enum operator_verdict rows_take_in(struct over *self, struct accumulator_
 static enum operator_verdict rows_fire(struct over *self, struct accumulator_state *state,
                                        const struct over_due *due)
 {
+    ASSERT_SLOW(due->time_ms <= self->watermark_ms);
+    ASSERT_SLOW(state->value != NULL);
     struct list_cursor cursor;
     const int64_t time_ms = due->time_ms;
     if (!list_first(state->heap, over_pending(state), &cursor) ||
@@ -557,6 +585,7 @@ static enum operator_verdict rows_fire(struct over *self, struct accumulator_sta
 static bool end_fire(struct over *self, const struct accumulator_state *state,
                      const struct over_due *due)
 {
+    ASSERT_SLOW(due->tag == OVER_TAG_END);
     struct list_cursor cursor;
     int64_t newest_ms = INT64_MIN;
     bool is_over = true;
@@ -576,6 +605,7 @@ static bool end_fire(struct over *self, const struct accumulator_state *state,
 
 static enum operator_verdict fire(struct over *self, const struct over_due *due)
 {
+    ASSERT_SLOW(due->time_ms <= self->watermark_ms);
     struct accumulator_state state = {
         .heap = self->context->heap,
         .value = due->value,
@@ -598,6 +628,7 @@ static enum operator_verdict fire(struct over *self, const struct over_due *due)
 
 enum operator_verdict over_event_advance(struct over *self)
 {
+    ASSERT_SLOW(!self->plan->on_arrival);
     struct over_due *due = over_due_again(self);
     due = due != NULL ? due : over_due_next(self);
     for (; due != NULL; due = over_due_next(self)) {

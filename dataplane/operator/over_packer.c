@@ -37,6 +37,7 @@ void over_packer_fini(struct over_packer *packer)
 
 uint32_t over_packer_column(struct over_packer *packer, uint32_t column)
 {
+    ASSERT(packer->types != NULL);
     if (column == AGGREGATE_COLUMN_NONE) {
         return AGGREGATE_COLUMN_NONE;
     }
@@ -63,6 +64,7 @@ void over_packer_seal(struct over_packer *packer)
 /* Without text every packed row has the same length, and columns are copied word by word. */
 static uint32_t pack_fixed(struct over_packer *packer, const struct row *row)
 {
+    ASSERT_SLOW(!packer->has_text);
     struct row *into = (struct row *)(void *)packer->packed;
     memset(into->words, 0, 8 * (size_t)packer->layout.bitmap_words);
     for (uint32_t i = 0; i < packer->layout.column_count; i++) {
@@ -81,6 +83,7 @@ static uint32_t pack_fixed(struct over_packer *packer, const struct row *row)
 /* Returns 0 when the row is too long. */
 static uint32_t pack_text(struct over_packer *packer, const struct row *row)
 {
+    ASSERT_SLOW(packer->has_text);
     struct row_writer writer;
     if (!row_begin(&writer, &packer->layout, packer->packed, OPERATOR_ROW_BYTES, NULL)) {
         return 0;
