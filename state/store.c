@@ -179,7 +179,8 @@ static int check_place(const struct store_config *config, const struct store_pro
 /* Makes sure of what was found. The root that counts is written again where it stands, with the
  * same bytes, so that a half-done write changes nothing: it may have been read from a cache that a
  * failed flush had given up, and no other place may be written before one root is surely durable.
- * Then a newer root passes over lone copies of newer ones and what is damaged (invariant 6). */
+ * Then a newer one says the same without what is damaged; it leaps, to be above any root that could
+ * not be read just now (invariant 6). */
 static int settle(struct store *store, const struct store_root_choice *choice, struct error *error)
 {
     const struct store_root *root = choice->root;
@@ -194,9 +195,7 @@ static int settle(struct store *store, const struct store_root_choice *choice, s
     status = status != 0 ? status : store_io_flush(store->disk, &reason);
     if (status == 0) {
         store->root_place = (uint32_t)(root->generation % STORE_PLACES);
-        const bool is_passed_over =
-            choice->generation_max != root->generation || store->damaged_count != 0;
-        status = is_passed_over ? store_catalog_sync(store, &reason) : 0;
+        status = store_catalog_sync(store, &reason);
     }
     if (status != 0) {
         (void)error_set(error, status, "%.200s%s%.200s", reason.text,
@@ -223,7 +222,7 @@ static int load(struct store *store, const struct store_config *config,
     if (store_slots_init(&store->slots, store->layout.slot_count) != 0) {
         return refuse(fault, STORE_FAULT_IO, error_set(error, -ENOMEM, "no memory for slots"));
     }
-    store->generation = choice.generation_max;
+    store->generation = choice.generation_max + STORE_GENERATION_LEAP;
     store->root_place = STORE_PLACES; /* none is known to be durable */
     store->id_max = choice.root->id_max;
     load_catalog(store, choice.root);

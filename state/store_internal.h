@@ -9,7 +9,9 @@
 
 #define STORE_READ_TRIES 2U /* reads, never writes, are tried again */
 #define STORE_READ_DEPTH 32U
-#define STORE_PIECES     2U /* manifest buffers: one being filled, one on its way */
+/* More roots than a process writes without one becoming durable. */
+#define STORE_GENERATION_LEAP (UINT64_C(1) << 20)
+#define STORE_PIECES          2U /* manifest buffers: one being filled, one on its way */
 
 /* A retained checkpoint. */
 struct store_kept {

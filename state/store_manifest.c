@@ -20,8 +20,8 @@ bool store_piece_check(const struct store_layout *layout, const uint8_t *bytes_o
     }
     for (uint32_t index = 0; index < piece->extent_count; index++) {
         const struct store_extent *extent = &piece->extents[index];
-        if (!store_layout_ref_check(layout, &extent->ref) ||
-            extent->kind < EXTENT_PAGES || extent->kind > EXTENT_STATES) {
+        if (!store_layout_ref_check(layout, &extent->ref) || extent->kind < EXTENT_PAGES ||
+            extent->kind > EXTENT_STATES) {
             return false;
         }
     }
