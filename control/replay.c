@@ -2,72 +2,20 @@
 /* Replay builds the same job as the appliance and swaps what is at its edges: files for Kafka,
  * anonymous memory for hugepages, one thread that polls all lanes in turn for pinned cores. Sources
  * are asked again only once everything before has been worked off (job.h, settle). */
-#include "control/replay.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
-#include "control/replay_options.h"
-#include "control/sql/sql.h"
-#include "dataplane/job.h"
-#include "dataplane/sink_file.h"
+#include "control/replay_internal.h"
 #include "dataplane/sink_print.h"
-#include "dataplane/source_file.h"
-#include "dataplane/table_sink.h"
-#include "dataplane/table_source.h"
-#include "state/arena.h"
-#include "state/heap.h"
 
-#define BLOCKS_MAX       8192
-#define PARCELS          8192
 #define QUIET_TURNS_MAX  1000 /* of all lanes, without work: then the job is stuck, a bug */
 #define PRINT_RING_BYTES (UINT32_C(1) << 22)
 
-struct block {
-    void *memory;
-    size_t bytes;
-};
-
-struct replay {
-    struct replay_options options;
-    char *script;
-    size_t script_bytes;
-    struct plan *plan;
-    struct record_source *sources[PLAN_NODES_MAX]; /* by node */
-    struct sink_file_topic topics[PLAN_NODES_MAX]; /* written; topic_count of them */
-    uint32_t topic_count;
-    struct record_sink *files;
-    struct record_sink *lines;
-    struct arena *arenas[REPLAY_LANES_MAX];
-    struct heap *heaps[REPLAY_LANES_MAX];
-    struct block blocks[BLOCKS_MAX];
-    uint32_t block_count;
-    struct table_source_environment source_environment;
-    struct table_sink_environment sink_environment;
-    struct job *job;
-};
-
-/* Maps zeroed memory that costs nothing until it is touched. */
-static void *allocate(void *context, uint32_t lane, size_t bytes)
-{
-    struct replay *replay = context;
-    if (replay->block_count == BLOCKS_MAX) {
-        return NULL;
-    }
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) {
-        return NULL;
-    }
-    replay->blocks[replay->block_count++] = (struct block){.memory = memory, .bytes = bytes};
-    return memory;
-}
-
 static int read_script(struct replay *replay, struct error *error)
 {
-    ASSERT(replay->block_count <= BLOCKS_MAX);
+    ASSERT(replay->block_count <= REPLAY_BLOCKS_MAX);
     FILE *file = fopen(replay->options.script, "rb");
     if (file == NULL) {
         return error_set(error, -errno, "cannot read %s: %s", replay->options.script,
@@ -101,7 +49,7 @@ static int read_script(struct replay *replay, struct error *error)
 /* Numbers the topics that are written; two sinks of one topic share its file. */
 static uint32_t add_topic(struct replay *replay, const char *name, bool envelopes)
 {
-    ASSERT(replay->block_count <= BLOCKS_MAX);
+    ASSERT(replay->block_count <= REPLAY_BLOCKS_MAX);
     for (uint32_t i = 0; i < replay->topic_count; i++) {
         if (strcmp(replay->topics[i].name, name) == 0) {
             replay->topics[i].envelopes = replay->topics[i].envelopes || envelopes;
@@ -149,25 +97,6 @@ static int open_sinks(struct replay *replay, struct error *error)
     return code != 0 ? code : sink_print_create(PRINT_RING_BYTES, &replay->lines, error);
 }
 
-static int open_sources(struct replay *replay, struct error *error)
-{
-    ASSERT(replay != NULL);
-    int code = 0;
-    for (uint32_t i = 0; code == 0 && i < replay->plan->node_count; i++) {
-        const struct plan_node *node = replay->plan->nodes[i];
-        if (node->operator!= PLAN_SOURCE) {
-            continue;
-        }
-        const struct source_file_config config = {
-            .directory = replay->options.input,
-            .topics = node->source.topics,
-            .topic_count = node->source.topic_count,
-        };
-        code = source_file_create(&config, &replay->sources[i], error);
-    }
-    return code;
-}
-
 static int find_source(void *context, const struct plan_node *node, uint32_t lane,
                        struct table_source_edge *out, struct error *error)
 {
@@ -198,80 +127,9 @@ static int find_sink(void *context, const struct plan_node *node, uint32_t lane,
     return 0;
 }
 
-static int create_state(struct replay *replay, uint32_t lane, struct error *error)
-{
-    ASSERT(replay != NULL);
-    const size_t bytes = (size_t)replay->options.state_mib << 20;
-    const struct arena_config config = {
-        .memory = allocate(replay, lane, bytes),
-        .bytes = bytes,
-        .shard_count = EXCHANGE_SHARD_COUNT,
-        .is_lazy = true,
-    };
-    if (config.memory == NULL) {
-        return error_set(error, -ENOMEM, "cannot map %u MiB for state", replay->options.state_mib);
-    }
-    const int code = arena_create(&config, &replay->arenas[lane], error);
-    return code != 0 ? code : heap_create(replay->arenas[lane], &replay->heaps[lane], error);
-}
-
-static int create_job(struct replay *replay, struct error *error)
-{
-    ASSERT(replay != NULL);
-    struct job_config config = {
-        .plan = replay->plan,
-        .lane_count = replay->options.lanes,
-        .allocate = allocate,
-        .allocate_context = replay,
-        .classes = {{.bytes = PARCEL_BYTES_DEFAULT, .count = PARCELS},
-                    {.bytes = JOB_PARCEL_BYTES_LARGE, .count = 64},
-                    {.bytes = UINT32_C(1) << 20, .count = 16},
-                    {.bytes = ROW_BYTES_MAX + (UINT32_C(1) << 20), .count = 4}},
-        .class_count = 4,
-        .parcel_rows_max = replay->options.parcel_rows,
-        .ring_items = JOB_RING_ITEMS_DEFAULT,
-        .queue_rows_max = JOB_QUEUE_ROWS_DEFAULT,
-        .records_a_turn = JOB_RECORDS_A_TURN_DEFAULT,
-        .settle = true,
-        .is_replay = true,
-        .find_operator = operator_find,
-        .source_ops = &table_source_ops,
-        .sink_ops = &table_sink_ops,
-    };
-    int code = 0;
-    for (uint32_t i = 0; code == 0 && i < config.lane_count; i++) {
-        code = create_state(replay, i, error);
-        config.lanes[i] = (struct job_lane_config){
-            .receive = i == 0,
-            .operate = true,
-            .transmit = i == 0,
-            .arena = replay->arenas[i],
-            .heap = replay->heaps[i],
-            .source_environment = &replay->source_environment,
-            .sink_environment = &replay->sink_environment,
-        };
-    }
-    return code != 0 ? code : job_create(&config, &replay->job, error);
-}
-
-/* The files are read whole before the first record: all partitions are known. */
-static void assign_partitions(struct replay *replay)
-{
-    ASSERT(replay->block_count <= BLOCKS_MAX);
-    for (uint32_t i = 0; i < replay->plan->node_count; i++) {
-        const struct plan_node *node = replay->plan->nodes[i];
-        for (uint32_t t = 0; node->operator== PLAN_SOURCE && t<node->source.topic_count; t++) {
-            const uint32_t count = source_file_partition_count(replay->sources[i], t);
-            for (uint32_t p = 0; p < count; p++) {
-                (void)table_source_assign(job_stage(replay->job, 0, i)->source, t, p);
-            }
-        }
-    }
-}
-
 static int fail_run(struct replay *replay, const struct error *reason)
 {
-    ASSERT(replay->block_count <= BLOCKS_MAX);
+    ASSERT(replay->block_count <= REPLAY_BLOCKS_MAX);
     ASSERT(reason != NULL);
     fprintf(stderr, "%s: the job failed at %s: %s\n", replay->options.script, reason->place,
             reason->text);
@@ -281,11 +139,13 @@ static int fail_run(struct replay *replay, const struct error *reason)
 /* Polls every lane once; ended is set when all are over. */
 static int turn(struct replay *replay, uint64_t now_ns, uint32_t *work, bool *ended)
 {
-    ASSERT(replay->block_count <= BLOCKS_MAX);
+    ASSERT(replay->block_count <= REPLAY_BLOCKS_MAX);
     ASSERT(ended != NULL);
     *ended = true;
-    for (uint32_t i = 0; i < replay->options.lanes; i++) {
+    for (uint32_t i = 0; i < replay->lanes; i++) {
+        *work += replay_restart_lane(replay, i, now_ns);
         *work += job_lane_poll(replay->job, i, now_ns);
+        replay_restart_cut(replay, i);
         const enum job_state state = job_lane_state(replay->job, i);
         if (state == JOB_FAILED) {
             return fail_run(replay, job_lane_failure(replay->job, i));
@@ -293,14 +153,16 @@ static int turn(struct replay *replay, uint64_t now_ns, uint32_t *work, bool *en
         *ended = *ended && state == JOB_ENDED;
     }
     (void)record_sink_poll(replay->files, now_ns);
-    (void)sink_print_drain(replay->lines, stdout, stderr);
+    if (replay->restarts == NULL) {
+        (void)sink_print_drain(replay->lines, stdout, stderr);
+    }
     return REPLAY_OK;
 }
 
 static int run(struct replay *replay)
 {
-    ASSERT(replay->block_count <= BLOCKS_MAX);
-    assign_partitions(replay);
+    ASSERT(replay->block_count <= REPLAY_BLOCKS_MAX);
+    struct error error = {0};
     uint32_t quiet_turns = 0;
     bool ended = false;
     for (uint64_t now_ns = 1; !ended; now_ns++) {
@@ -308,6 +170,9 @@ static int run(struct replay *replay)
         const int code = turn(replay, now_ns, &work, &ended);
         if (code != REPLAY_OK) {
             return code;
+        }
+        if (replay_restart_poll(replay, now_ns, &work, &ended, &error) != 0) {
+            return fail_run(replay, &error);
         }
         quiet_turns = work == 0 ? quiet_turns + 1 : 0;
         if (quiet_turns > QUIET_TURNS_MAX) {
@@ -321,7 +186,7 @@ static int run(struct replay *replay)
 
 static void print_counts(struct replay *replay)
 {
-    ASSERT(replay->block_count <= BLOCKS_MAX);
+    ASSERT(replay->block_count <= REPLAY_BLOCKS_MAX);
     uint64_t in = 0;
     uint64_t out = 0;
     uint64_t late = 0;
@@ -343,7 +208,7 @@ static void print_counts(struct replay *replay)
 
 static int refuse(const struct replay *replay, const struct error *error)
 {
-    ASSERT(replay->block_count <= BLOCKS_MAX);
+    ASSERT(replay->block_count <= REPLAY_BLOCKS_MAX);
     fprintf(stderr, "%s:%u:%u: %s\n", replay->options.script, error->line, error->column,
             error->text);
     return REPLAY_REFUSED;
@@ -359,7 +224,7 @@ static int complain(const struct error *error)
 /* Everything from the script to the running job. */
 static int prepare(struct replay *replay)
 {
-    ASSERT(replay->block_count <= BLOCKS_MAX);
+    ASSERT(replay->block_count <= REPLAY_BLOCKS_MAX);
     struct error error = {0};
     if (read_script(replay, &error) != 0) {
         return complain(&error);
@@ -376,11 +241,12 @@ static int prepare(struct replay *replay)
         (struct table_source_environment){.find = find_source, .context = replay};
     replay->sink_environment =
         (struct table_sink_environment){.find = find_sink, .context = replay};
-    if (open_sources(replay, &error) != 0 || open_sinks(replay, &error) != 0) {
+    replay->lanes = replay->options.lanes;
+    if (open_sinks(replay, &error) != 0 || replay_restart_open(replay, &error) != 0) {
         return complain(&error);
     }
-    const int code = create_job(replay, &error);
-    if (code == -ENOMEM) {
+    const int code = replay_job_create(replay, &error);
+    if (code == -ENOMEM || code == -ENOENT || code == -EIO) {
         return complain(&error);
     }
     return code != 0 ? refuse(replay, &error) : REPLAY_OK;
@@ -389,23 +255,15 @@ static int prepare(struct replay *replay)
 /* Closes everything; a write error that shows only now still counts. */
 static int finish(struct replay *replay, int code)
 {
-    ASSERT(replay->block_count <= BLOCKS_MAX);
+    ASSERT(replay->block_count <= REPLAY_BLOCKS_MAX);
     struct error error = {0};
-    job_destroy(replay->job);
-    for (uint32_t i = 0; i < REPLAY_LANES_MAX; i++) {
-        heap_destroy(replay->heaps[i]);
-    }
-    for (uint32_t i = 0; i < PLAN_NODES_MAX; i++) {
-        source_file_destroy(replay->sources[i]);
-    }
+    replay_job_destroy(replay);
+    replay_restart_close(replay);
     if (replay->files != NULL && sink_file_destroy(replay->files, &error) != 0) {
         code = code == REPLAY_OK ? complain(&error) : code;
     }
     sink_print_destroy(replay->lines);
     plan_destroy(replay->plan);
-    for (uint32_t i = 0; i < replay->block_count; i++) {
-        (void)munmap(replay->blocks[i].memory, replay->blocks[i].bytes);
-    }
     free(replay->script);
     free(replay);
     return code;
@@ -424,7 +282,9 @@ int replay_command(int argc, char **argv)
     int code = prepare(replay);
     if (code == REPLAY_OK) {
         code = run(replay);
-        (void)sink_print_drain(replay->lines, stdout, stderr);
+        if (replay->restarts == NULL) {
+            (void)sink_print_drain(replay->lines, stdout, stderr);
+        }
     }
     if (code == REPLAY_OK && replay->options.prints_nodes) {
         job_print(replay->job, stdout);

@@ -13,7 +13,12 @@ const char replay_help[] =
     "  --out DIR         the same for each topic that it writes; the folder exists\n"
     "  --parcel-rows N   rows in a parcel, 1 to 256 (answers do not depend on it)\n"
     "  --lanes N         operate lanes, 1 to 16, polled in turn\n"
-    "  --state-mib N     limit of a lane's state, 64 to 65536 (4096)\n"
+    "  --state-mib N     limit of a lane's state, 64 to 65536 (4096; with restarts 256)\n"
+    "  --restart-every N a checkpoint, a crash and a restart each N records (answers do not "
+    "depend\n"
+    "                    on it)\n"
+    "  --restart-lanes L,M,...\n"
+    "                    operate lanes after the first restart, the second, ..., in turn\n"
     "  --nodes           print rows in and out of each node\n"
     "  --quiet           no line of counts\n"
     "exit codes: 0 done, 2 arguments or files, 3 the script is refused, 4 the job failed\n";
@@ -44,6 +49,31 @@ static bool read_text(const char *name, const char *text, const char **out)
     return true;
 }
 
+/* Numbers of lanes, with commas between. */
+static bool read_lanes(const char *text, struct replay_options *out)
+{
+    ASSERT(out != NULL);
+    const char *at = text;
+    out->restart_lane_count = 0;
+    while (at != NULL && out->restart_lane_count < COUNT_OF(out->restart_lanes)) {
+        char *end = NULL;
+        const unsigned long lanes = strtoul(at, &end, 10);
+        if (end == at || lanes < 1 || lanes > REPLAY_LANES_MAX || (*end != 0 && *end != ',')) {
+            break;
+        }
+        out->restart_lanes[out->restart_lane_count++] = (uint32_t)lanes;
+        if (*end == 0) {
+            return true;
+        }
+        at = end + 1;
+    }
+    fprintf(stderr,
+            "penstock replay: --restart-lanes wants up to %d numbers from 1 to %d, such as "
+            "2,1,4\n",
+            REPLAY_LANES_MAX, REPLAY_LANES_MAX);
+    return false;
+}
+
 /* Reads one option and its value; used says how many arguments that were. */
 static bool read_option(const char *name, const char *value, struct replay_options *out, int *used)
 {
@@ -63,6 +93,12 @@ static bool read_option(const char *name, const char *value, struct replay_optio
     }
     if (strcmp(name, "--state-mib") == 0) {
         return read_number(name, value, 64, 65536, &out->state_mib);
+    }
+    if (strcmp(name, "--restart-every") == 0) {
+        return read_number(name, value, 1, UINT32_MAX, &out->restart_every);
+    }
+    if (strcmp(name, "--restart-lanes") == 0) {
+        return read_lanes(value, out);
     }
     *used = 1;
     if (strcmp(name, "--quiet") == 0) {
@@ -88,7 +124,6 @@ bool replay_options_read(int argc, char **argv, struct replay_options *out)
     *out = (struct replay_options){
         .parcel_rows = PARCEL_ROWS_MAX,
         .lanes = 1,
-        .state_mib = 4096,
     };
     int used = 0;
     for (int i = 1; i < argc; i += used) {
@@ -97,6 +132,10 @@ bool replay_options_read(int argc, char **argv, struct replay_options *out)
             fputs(replay_help, stderr);
             return false;
         }
+    }
+    if (out->state_mib == 0) {
+        /* What there is room for is noted down for each page, for each life anew. */
+        out->state_mib = out->restart_every == 0 ? 4096 : 256;
     }
     if (out->script == NULL || out->input == NULL || out->output == NULL) {
         fputs(replay_help, stderr);

@@ -12,7 +12,10 @@ struct replay_options {
     const char *output;
     uint32_t parcel_rows;
     uint32_t lanes;
-    uint32_t state_mib; /* address space of a lane's state; touched as it is used */
+    uint32_t state_mib;     /* address space of a lane's state; touched as it is used */
+    uint32_t restart_every; /* records between restarts; 0: none */
+    uint32_t restart_lanes[REPLAY_LANES_MAX]; /* lanes after each restart, in turn */
+    uint32_t restart_lane_count;              /* 0: as before */
     bool is_quiet;
     bool prints_nodes;
 };

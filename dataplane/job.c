@@ -71,7 +71,7 @@ static bool may_enter(const struct job *job, const struct job_lane *lane, uint32
     ASSERT(job->config.plan != NULL);
     ASSERT(job->config.lane_count <= PLACEMENT_LANES_MAX);
     const struct stage *stage = lane->order[place];
-    if (lane->waiting_rows[place] >= job->config.queue_rows_max) {
+    if (lane->is_held || lane->waiting_rows[place] >= job->config.queue_rows_max) {
         return false;
     }
     if (stage->source != NULL && job->config.settle && !is_settled) {
@@ -224,6 +224,7 @@ uint32_t job_lane_poll(struct job *job, uint32_t lane_number, uint64_t now_ns)
         }
     }
     work += job_cut_poll(job, lane_number);
+    lane->last_work = work;
     if (work == 0 || lane->stage_count == 0) {
         update_state(lane);
     }
@@ -254,6 +255,19 @@ void job_lane_drain(struct job *job, uint32_t lane)
     }
 }
 
+void job_lane_hold(struct job *job, uint32_t lane, bool is_held)
+{
+    ASSERT(lane < job->config.lane_count);
+    ASSERT(!is_held || !job->lanes[lane].is_cutting);
+    job->lanes[lane].is_held = is_held;
+}
+
+bool job_lane_was_busy(const struct job *job, uint32_t lane)
+{
+    ASSERT(lane < job->config.lane_count);
+    return job->lanes[lane].last_work != 0;
+}
+
 struct stage *job_stage(struct job *job, uint32_t lane, uint32_t node)
 {
     ASSERT(lane < job->config.lane_count);
@@ -277,9 +291,10 @@ const struct plan_node *job_state_node(const struct job *job, const char *state_
 }
 
 /* A node that is fed where its input lies has the shards of the node that rows were spread for. */
-uint32_t job_owner_lane(const struct job *job, const char *state_name, uint32_t shard)
+uint32_t job_owner_lane(void *context, const char *state_name, uint32_t shard)
 {
     ASSERT(shard < EXCHANGE_SHARD_COUNT);
+    const struct job *job = context;
     const struct plan_node *node = job_state_node(job, state_name);
     if (node == NULL) {
         return 0;

@@ -85,6 +85,7 @@ enum job_memory {
 };
 
 struct job;
+struct store;
 
 /* Makes every instance, queue, ring and pool of a job.
  * config   copied
@@ -137,6 +138,15 @@ void job_lane_drain(struct job *job, uint32_t lane);
  * threads  owning lane only */
 void job_lane_barrier(struct job *job, uint32_t lane, int64_t epoch);
 
+/* Stops and resumes taking rows into a lane, from the world and from other lanes; what is in it is
+ * worked off. No barrier that the lane was told of may be on its way meanwhile.
+ * threads  owning lane only */
+void job_lane_hold(struct job *job, uint32_t lane, bool is_held);
+
+/* Tells whether the job had something to do on the lane in its last turn.
+ * threads  owning lane only */
+bool job_lane_was_busy(const struct job *job, uint32_t lane);
+
 /* Goes on from a checkpoint: sources start where it found them, and event and processing time stand
  * where they stood. State (state/restore.h) is back in the arenas already.
  * facts    of all lanes that it was made on, lane_count of them; borrowed for the call
@@ -145,16 +155,21 @@ void job_lane_barrier(struct job *job, uint32_t lane, int64_t epoch);
 int job_restore(struct job *job, const struct span *facts, uint32_t lane_count,
                 struct error *error);
 
+/* As job_restore, with the facts of a checkpoint in a store.
+ * threads  control, as the store's owner, before the lanes start */
+int job_restore_from(struct job *job, struct store *store, uint64_t id, struct error *error);
+
 /* Tells which node a named state belongs to.
  * returns  NULL when the job has none
  * threads  control */
 const struct plan_node *job_state_node(const struct job *job, const char *state_name);
 
-/* Tells which lane owns a shard of a named state: where the exchange sends the rows of its keys
- * (restore_config.owner).
+/* Tells which lane owns a shard of a named state: where the exchange sends the rows of its keys.
+ * Fits restore_config.owner.
+ * job         the struct job
  * state_name  of this job, else lane 0 is named
  * threads     control */
-uint32_t job_owner_lane(const struct job *job, const char *state_name, uint32_t shard);
+uint32_t job_owner_lane(void *job, const char *state_name, uint32_t shard);
 
 /* Shows an instance: counters, watermark, body.
  * returns  borrowed, NULL when the node has none on the lane

@@ -83,7 +83,7 @@ bool job_cut_poll(struct job *job, uint32_t number)
     }
     const struct stage_hooks *hooks = &job->config.hooks;
     if (hooks->cut != NULL) {
-        hooks->cut(hooks->context, number, epoch, &lane->facts);
+        hooks->cut(hooks->cut_context, number, epoch, &lane->facts);
     }
     return true;
 }

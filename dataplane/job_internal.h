@@ -17,6 +17,8 @@ struct job_lane {
     enum job_state state;
     enum job_memory memory;
     struct error failure;
+    bool is_held;              /* nothing enters the lane */
+    uint32_t last_work;        /* done in the turn before */
     int64_t barrier_epoch;     /* ordered last; 0: none */
     bool is_cutting;           /* it has not passed all stages yet */
     uint8_t *facts_bytes;      /* FACTS_BYTES_MAX; NULL: the job makes no checkpoints */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "dataplane/job_internal.h"
+#include "state/restore.h"
 
 /* What all lanes said. */
 struct recalled {
@@ -97,7 +98,8 @@ static bool recall(void *context, const struct facts_item *item)
     }
 }
 
-/* Tells an operator the times of the cut. Whatever they made due was done before it. */
+/* Tells an operator the times of the cut. Whatever they made due was done before it; what waits for
+ * a later watermark is a matter of operators with a restore of their own. */
 static int restore_operator(struct stage *stage, const struct facts_node *node, struct error *error)
 {
     struct operator* operator= stage->operator;
@@ -105,7 +107,13 @@ static int restore_operator(struct stage *stage, const struct facts_node *node, 
     const uint64_t rows_before = output_row_count(stage->output);
     enum operator_verdict verdict = OPERATOR_DONE;
     if (ops->restore != NULL) {
-        ops->restore(operator, node->mark_ms);
+        const struct operator_times times = {
+            .watermark_ms = node->watermark_ms,
+            .tick_ms = node->tick_ms,
+            .mark_ms = node->mark_ms,
+        };
+        ops->restore(operator, & times);
+        return 0;
     }
     if (ops->advance != NULL && node->watermark_ms != WATERMARK_MIN) {
         verdict = ops->advance(operator, node->watermark_ms);
@@ -217,5 +225,44 @@ int job_restore(struct job *job, const struct span *facts, uint32_t lane_count, 
         free(recalled->partitions);
     }
     free(recalled);
+    return code;
+}
+
+/* Facts of the lanes of a checkpoint, copied out of the store. */
+struct collected {
+    struct span lanes[PLACEMENT_LANES_MAX];
+    uint32_t count;
+};
+
+static int collect(void *context, uint32_t lane, struct span facts)
+{
+    struct collected *collected = context;
+    if (collected->count == COUNT_OF(collected->lanes)) {
+        return -E2BIG;
+    }
+    (void)lane;
+    uint8_t *copy = malloc(facts.bytes + 1);
+    if (copy == NULL) {
+        return -ENOMEM;
+    }
+    memcpy(copy, facts.data, facts.bytes);
+    collected->lanes[collected->count++] = (struct span){.data = copy, .bytes = facts.bytes};
+    return 0;
+}
+
+int job_restore_from(struct job *job, struct store *store, uint64_t id, struct error *error)
+{
+    ASSERT(id != 0);
+    struct collected collected = {.count = 0};
+    int code = restore_facts(store, id, collect, &collected, error);
+    if (code == 0) {
+        code = job_restore(job, collected.lanes, collected.count, error);
+    } else if (error != NULL && error->text[0] == 0) {
+        code = error_set(error, code, "cannot take over the facts of checkpoint %llu",
+                         (unsigned long long)id);
+    }
+    for (uint32_t i = 0; i < collected.count; i++) {
+        free((void *)(uintptr_t)collected.lanes[i].data);
+    }
     return code;
 }

@@ -28,6 +28,7 @@ void partitions_fini(struct partitions *partitions)
     free(partitions->places);
     free(partitions->listed);
     free(partitions->watermark.senders);
+    free(partitions->recalled);
     *partitions = (struct partitions){0};
 }
 
@@ -37,6 +38,50 @@ static bool is_at(const struct partitions *partitions, uint32_t number, uint32_t
     ASSERT_SLOW(number < partitions->count);
     const struct partition_place *place = &partitions->places[number];
     return place->topic == topic && place->partition == partition;
+}
+
+/* Whether the first of two facts of one partition is the newer: it was written by the lane that
+ * read on, the other by one that only carried it. */
+static bool is_further(const struct facts_partition *a, const struct facts_partition *b)
+{
+    return a->next_offset > b->next_offset ||
+           (a->next_offset == b->next_offset && a->resume_rows > b->resume_rows);
+}
+
+void partitions_recall(struct partitions *partitions, struct partition_recalled *recalled,
+                       uint32_t recalled_count)
+{
+    ASSERT(partitions->count == 0 && partitions->recalled == NULL);
+    ASSERT(recalled != NULL || recalled_count == 0);
+    partitions->recalled = recalled;
+    partitions->recalled_count = recalled_count;
+}
+
+/* Sets a partition that has just been found to where the checkpoint left it. */
+static void apply_recalled(struct partitions *partitions, uint32_t number)
+{
+    ASSERT(number < partitions->count);
+    struct partition_place *place = &partitions->places[number];
+    const struct facts_partition *best = NULL;
+    for (uint32_t i = 0; i < partitions->recalled_count; i++) {
+        struct partition_recalled *one = &partitions->recalled[i];
+        if (one->topic != place->topic || one->facts.partition != place->partition) {
+            continue;
+        }
+        one->is_taken = true;
+        best = best == NULL || is_further(&one->facts, best) ? &one->facts : best;
+    }
+    if (best == NULL) {
+        return;
+    }
+    place->resume_offset = best->next_offset;
+    place->resume_rows = best->resume_rows;
+    place->next_offset = best->next_offset;
+    place->leader_epoch = best->leader_epoch;
+    place->has_ended = best->has_ended != 0;
+    partitions->ended_count += place->has_ended;
+    partitions->watermark.senders[number].value_ms =
+        place->has_ended ? WATERMARK_MAX : best->watermark_ms;
 }
 
 uint32_t partitions_find(struct partitions *partitions, uint32_t topic, uint32_t partition)
@@ -59,9 +104,12 @@ uint32_t partitions_find(struct partitions *partitions, uint32_t topic, uint32_t
         .topic = topic,
         .partition = partition,
         .resume_offset = -1,
+        .leader_epoch = -1,
+        .next_offset = -1,
     };
     const uint32_t sender = watermark_add(&partitions->watermark);
     ASSERT(sender == number);
+    apply_recalled(partitions, number);
     partitions->last = number;
     return number;
 }

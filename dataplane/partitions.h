@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base.h"
+#include "dataplane/facts.h"
 #include "dataplane/record.h"
 #include "dataplane/watermark.h"
 
@@ -13,6 +14,15 @@ struct partition_place {
     bool has_ended;
     int64_t resume_offset; /* a record of which resume_rows rows have gone out already; -1: none */
     uint32_t resume_rows;
+    int32_t leader_epoch; /* of the last record that has been read, -1 unknown */
+    int64_t next_offset;  /* behind the last record that has been read; -1: none has */
+};
+
+/* What a checkpoint said of a partition that has not shown itself on this lane. */
+struct partition_recalled {
+    uint32_t topic;
+    bool is_taken; /* it has */
+    struct facts_partition facts;
 };
 
 struct partitions {
@@ -22,7 +32,9 @@ struct partitions {
     uint32_t ended_count;
     uint32_t last; /* found last */
     struct watermark watermark;
-    struct record_partition *listed; /* scratch for the record source's list */
+    struct record_partition *listed;     /* scratch for the record source's list */
+    struct partition_recalled *recalled; /* recalled_count; NULL: no checkpoint */
+    uint32_t recalled_count;
 };
 
 /* Makes room for count_max partitions.
@@ -38,6 +50,13 @@ void partitions_fini(struct partitions *partitions);
  * returns  its number, UINT32_MAX when there are too many
  * threads  owning lane only */
 uint32_t partitions_find(struct partitions *partitions, uint32_t topic, uint32_t partition);
+
+/* Remembers what a checkpoint said of partitions, for those that will be found; of two sayings
+ * about one the one that is further on counts.
+ * recalled  recalled_count of them, of this lane or not; made by malloc, partitions_fini frees it
+ * threads   control, before any partition is found */
+void partitions_recall(struct partitions *partitions, struct partition_recalled *recalled,
+                       uint32_t recalled_count);
 
 /* Marks one as ended: it does not hold the watermark any more.
  * returns  whether the watermark moved

@@ -22,12 +22,16 @@ struct topic {
     uint8_t *buffer; /* capacity bytes */
     size_t capacity;
     size_t used;
+    uint64_t written;   /* bytes in the file; used more are behind them */
+    uint64_t cut;       /* bytes in front of the cut made last */
+    uint64_t committed; /* bytes in front of the newest durable checkpoint's cut */
 };
 
 struct sink_file {
     struct record_sink base;
     struct topic *topics;
     uint32_t topic_count;
+    uint64_t cut_id;
     int failure; /* the first -errno */
     uint32_t failed_topic;
 };
@@ -51,6 +55,7 @@ static void flush_topic(struct sink_file *sink, struct topic *topic)
         }
         at += written > 0 ? (size_t)written : 0;
     }
+    topic->written += at;
     topic->used = 0;
 }
 
@@ -213,6 +218,48 @@ static bool flushed(struct record_sink *base)
     return true;
 }
 
+static void cut(struct record_sink *base, uint64_t id, struct facts_writer *facts)
+{
+    struct sink_file *sink = from_base(base);
+    ASSERT(id > sink->cut_id);
+    (void)facts;
+    sink->cut_id = id;
+    for (uint32_t i = 0; i < sink->topic_count; i++) {
+        sink->topics[i].cut = sink->topics[i].written + sink->topics[i].used;
+    }
+}
+
+static void complete(struct record_sink *base, uint64_t id)
+{
+    struct sink_file *sink = from_base(base);
+    ASSERT(id == sink->cut_id);
+    (void)id;
+    for (uint32_t i = 0; i < sink->topic_count; i++) {
+        sink->topics[i].committed = sink->topics[i].cut;
+    }
+}
+
+void sink_file_rewind(struct record_sink *base)
+{
+    struct sink_file *sink = from_base(base);
+    for (uint32_t i = 0; i < sink->topic_count; i++) {
+        struct topic *topic = &sink->topics[i];
+        ASSERT(topic->committed <= topic->written + topic->used);
+        if (topic->committed >= topic->written) {
+            topic->used = topic->committed - topic->written;
+            continue;
+        }
+        topic->used = 0;
+        topic->written = topic->committed;
+        if ((ftruncate(topic->file, (off_t)topic->committed) != 0 ||
+             lseek(topic->file, (off_t)topic->committed, SEEK_SET) < 0) &&
+            sink->failure == 0) {
+            sink->failure = -errno;
+            sink->failed_topic = i;
+        }
+    }
+}
+
 static int open_topic(struct topic *topic, const struct sink_file_config *config, uint32_t index,
                       struct error *error)
 {
@@ -242,7 +289,13 @@ static int open_topic(struct topic *topic, const struct sink_file_config *config
 int sink_file_create(const struct sink_file_config *config, struct record_sink **out,
                      struct error *error)
 {
-    static const struct record_sink_ops OPS = {append, poll, flushed};
+    static const struct record_sink_ops OPS = {
+        .append = append,
+        .poll = poll,
+        .flushed = flushed,
+        .cut = cut,
+        .complete = complete,
+    };
     ASSERT(config != NULL && config->directory != NULL && out != NULL);
     struct sink_file *sink = calloc(1, sizeof(*sink));
     *out = NULL;

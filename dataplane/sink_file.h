@@ -26,6 +26,11 @@ struct sink_file_config {
 int sink_file_create(const struct sink_file_config *config, struct record_sink **out,
                      struct error *error);
 
+/* Takes back what was written behind the cut of the newest durable checkpoint, as a broker does
+ * with transactions that were never committed.
+ * threads  control, when no lane writes */
+void sink_file_rewind(struct record_sink *sink);
+
 /* Writes what is buffered and closes the files.
  * returns  0, or the first -errno that any write met
  * threads  control */

@@ -17,6 +17,7 @@ struct stage_hooks {
      * facts of sources and nodes are written, sinks' may be added; they stand until the lane's next
      * barrier is ordered. NULL: no checkpoints. */
     void (*cut)(void *context, uint32_t lane, int64_t epoch, struct facts_writer *facts);
+    void *cut_context;
     /* A finer clock than the turn's, for the ledger's stamps only; NULL: the turn's time. */
     uint64_t (*clock)(void *context);
     void *context;

@@ -16,7 +16,8 @@
 
 struct partition {
     int64_t next_offset;
-    uint64_t left; /* records to come; of a mapped file: 1 until its end */
+    int64_t start_offset; /* records before it are passed over */
+    uint64_t left;        /* records to come; of a mapped file: 1 until its end */
     bool paused;
     bool ended;
 };
@@ -95,6 +96,26 @@ static void advance(struct topic *topic)
         ASSERT(topic->next_partition < topic->partition_count);
         topic->next.offset = topic->partitions[topic->next_partition].next_offset++;
     }
+}
+
+/* Takes topic->next away: it goes up, or is passed over. */
+static void take_next(struct topic *topic)
+{
+    ASSERT(topic->has_next);
+    struct partition *partition = &topic->partitions[topic->next_partition];
+    ASSERT(partition->left != 0);
+    partition->left -= topic->is_mapped_lines && partition->left == 2 ? 0 : 1;
+    do {
+        advance(topic);
+        if (!topic->has_next) {
+            return;
+        }
+        partition = &topic->partitions[topic->next_partition];
+        if (topic->next.offset >= partition->start_offset) {
+            return;
+        }
+        partition->left -= topic->is_mapped_lines && partition->left == 2 ? 0 : 1;
+    } while (true);
 }
 
 static int map_file(const char *path, struct span *out)
@@ -250,12 +271,10 @@ static bool poll(struct record_source *base, uint64_t now_ns, struct record_batc
         .records = source->records,
     };
     do {
-        ASSERT(partition->left != 0);
         struct record *record = &source->records[out->record_count++];
         *record = topic->next;
         record->arrival_ns = now_ns;
-        partition->left -= topic->is_mapped_lines && partition->left == 2 ? 0 : 1;
-        advance(topic);
+        take_next(topic);
     } while (out->record_count < source->batch_records_max && topic->has_next &&
              topic->next_partition == out->partition && stays_first(source, topic));
     partition->ended = partition->left == 0;
@@ -277,10 +296,64 @@ static void pause_partition(struct record_source *base, uint32_t topic, uint32_t
     source->topics[topic].partitions[partition].paused = paused;
 }
 
+static bool position_of(const struct record_source *base, uint32_t topic_index,
+                        uint32_t partition_index, struct record_position *out)
+{
+    const struct source_file *source = (const struct source_file *)(const void *)base;
+    ASSERT(topic_index < source->topic_count);
+    const struct topic *topic = &source->topics[topic_index];
+    ASSERT(partition_index < topic->partition_count);
+    const struct partition *partition = &topic->partitions[partition_index];
+    /* The record that comes next has its offset already. */
+    const bool is_ahead = topic->has_next && topic->next_partition == partition_index;
+    *out = (struct record_position){
+        .topic = topic_index,
+        .partition = partition_index,
+        .next_offset = partition->next_offset - is_ahead,
+        .leader_epoch = -1,
+        .has_ended = partition->ended,
+    };
+    return true;
+}
+
+static int start_at(struct record_source *base, const struct record_position *positions,
+                    uint32_t count, struct error *error)
+{
+    struct source_file *source = from_base(base);
+    ASSERT(positions != NULL || count == 0);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct record_position *position = &positions[i];
+        if (position->topic >= source->topic_count ||
+            position->partition >= source->topics[position->topic].partition_count) {
+            return error_set(error, -EINVAL, "the recording has no partition %u of that topic",
+                             position->partition);
+        }
+        struct partition *partition =
+            &source->topics[position->topic].partitions[position->partition];
+        if (position->next_offset > partition->start_offset) {
+            partition->start_offset = position->next_offset;
+        }
+    }
+    for (uint32_t i = 0; i < source->topic_count; i++) {
+        struct topic *topic = &source->topics[i];
+        if (topic->has_next &&
+            topic->next.offset < topic->partitions[topic->next_partition].start_offset) {
+            take_next(topic);
+        }
+    }
+    return 0;
+}
+
 int source_file_create(const struct source_file_config *config, struct record_source **out,
                        struct error *error)
 {
-    static const struct record_source_ops OPS = {poll, release, pause_partition};
+    static const struct record_source_ops OPS = {
+        .poll = poll,
+        .release = release,
+        .pause = pause_partition,
+        .position = position_of,
+        .start_at = start_at,
+    };
     ASSERT(config != NULL && config->directory != NULL && out != NULL);
     struct source_file *source = calloc(1, sizeof(*source));
     *out = NULL;

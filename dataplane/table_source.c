@@ -533,7 +533,13 @@ static void end_batch(struct table_source *self, uint32_t *work)
     } else if (self->batch.caught_up && !self->context->is_replay) {
         moved = watermark_idle(&self->partitions.watermark, self->number, true);
     }
-    self->partitions.places[self->number].resume_offset = -1;
+    struct partition_place *place = &self->partitions.places[self->number];
+    place->resume_offset = -1;
+    if (self->batch.record_count > 0) {
+        const struct record *last = &self->batch.records[self->batch.record_count - 1];
+        place->next_offset = last->offset + 1;
+        place->leader_epoch = last->leader_epoch;
+    }
     if (moved) {
         send_watermark(self, work);
     }
@@ -549,6 +555,25 @@ static bool cannot_wait(const struct table_source *self)
     return self->edge.records->ops->rewind != NULL;
 }
 
+/* Where the batch at hand is to be gone on with: at which record, of which rows_gone rows have gone
+ * out already.
+ * returns  the record, batch.record_count when all are done */
+static uint32_t resume_point(const struct table_source *self, uint32_t *rows_gone)
+{
+    ASSERT_SLOW(self->plan != NULL);
+    ASSERT(self->has_batch);
+    const struct chunk *chunk = &self->chunk;
+    *rows_gone = 0;
+    if (chunk->next < chunk->count) {
+        *rows_gone = chunk->ordinal[chunk->next] - 1;
+        return chunk->record[chunk->next];
+    }
+    if (self->in_record) {
+        *rows_gone = self->rows_of_record;
+    }
+    return self->record_next;
+}
+
 /* Gives the rest of a batch back that cannot wait. What has gone out of a record in the middle is
  * remembered. */
 static void give_back(struct table_source *self)
@@ -559,18 +584,11 @@ static void give_back(struct table_source *self)
     if (!self->has_batch || !cannot_wait(self) || self->batch.record_count == 0) {
         return;
     }
-    const struct chunk *chunk = &self->chunk;
     struct partition_place *place = &self->partitions.places[self->number];
-    const bool is_staged = chunk->next < chunk->count;
-    const uint32_t record = is_staged ? chunk->record[chunk->next] : self->record_next;
+    uint32_t rows_gone;
+    const uint32_t record = resume_point(self, &rows_gone);
     if (record >= self->batch.record_count) {
         return;
-    }
-    uint32_t rows_gone = 0;
-    if (is_staged) {
-        rows_gone = chunk->ordinal[chunk->next] - 1;
-    } else if (self->in_record) {
-        rows_gone = self->rows_of_record;
     }
     place->resume_offset = self->batch.records[record].offset;
     place->resume_rows = rows_gone;
@@ -591,6 +609,8 @@ static bool take_batch(struct table_source *self, uint64_t now_ns)
     ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
     if (!self->is_complete) {
         self->is_complete = partitions_list(&self->partitions, self->edge.records);
+        /* Only now is it known which partitions hold the watermark (4). */
+        watermark_recount(&self->partitions.watermark, self->watermark_sent_ms);
     }
     if (!record_source_poll(self->edge.records, now_ns, &self->batch)) {
         return false;
@@ -703,6 +723,168 @@ static void table_source_drain(struct source *source)
     self_of(source)->is_draining = true;
 }
 
+/* ---- Checkpoints ---- */
+
+/* Where a partition is to be gone on with. Of the batch at hand that is in its middle; behind other
+ * batches the record source knows best, for not every offset holds a record. */
+static void fill_place(const struct table_source *self, uint32_t number,
+                       struct facts_partition *out)
+{
+    ASSERT(number < self->partitions.count);
+    const struct partition_place *place = &self->partitions.places[number];
+    const struct record_source *records = self->edge.records;
+    struct record_position position;
+    out->leader_epoch = place->leader_epoch;
+    if (self->has_batch && self->number == number && self->batch.record_count > 0) {
+        const uint32_t record = resume_point(self, &out->resume_rows);
+        ASSERT(record < self->batch.record_count);
+        out->next_offset = self->batch.records[record].offset;
+        out->leader_epoch =
+            record > 0 ? self->batch.records[record - 1].leader_epoch : place->leader_epoch;
+    } else if (place->resume_offset >= 0) {
+        out->next_offset = place->resume_offset;
+        out->resume_rows = place->resume_rows;
+    } else if (records->ops->position != NULL &&
+               records->ops->position(records, place->topic, place->partition, &position)) {
+        out->next_offset = position.next_offset;
+        out->leader_epoch = position.leader_epoch >= 0 ? position.leader_epoch : out->leader_epoch;
+    } else {
+        out->next_offset = place->next_offset;
+    }
+}
+
+static void put_partition(const struct table_source *self, uint32_t number,
+                          struct facts_writer *facts)
+{
+    ASSERT(number < self->partitions.count);
+    const struct partition_place *place = &self->partitions.places[number];
+    struct facts_item item = {.kind = FACTS_PARTITION};
+    item.partition = (struct facts_partition){
+        .identity = self->context->node->identity,
+        .partition = place->partition,
+        .watermark_ms = self->partitions.watermark.senders[number].value_ms,
+        .has_ended = place->has_ended,
+    };
+    fill_place(self, number, &item.partition);
+    const char *topic = self->plan->topics[place->topic];
+    const size_t bytes = strnlen(topic, FACTS_TOPIC_BYTES);
+    memcpy(item.partition.topic, topic, bytes);
+    facts_put(facts, &item);
+}
+
+/* Until all partitions are known, what was recalled of others is carried on: whichever lane they
+ * are on may not have seen them either. */
+static void put_recalled(const struct table_source *self, struct facts_writer *facts)
+{
+    ASSERT(!self->is_complete);
+    for (uint32_t i = 0; i < self->partitions.recalled_count; i++) {
+        const struct partition_recalled *recalled = &self->partitions.recalled[i];
+        if (!recalled->is_taken) {
+            const struct facts_item item = {.kind = FACTS_PARTITION, .partition = recalled->facts};
+            facts_put(facts, &item);
+        }
+    }
+}
+
+/* A lane without partitions knows nothing of time: its saying would hold the others back. */
+static void table_source_snapshot(struct source *source, struct facts_writer *facts)
+{
+    const struct table_source *self = self_of(source);
+    for (uint32_t i = 0; i < self->partitions.count; i++) {
+        put_partition(self, i, facts);
+    }
+    if (!self->is_complete) {
+        put_recalled(self, facts);
+    }
+    if (self->partitions.count == 0 && self->partitions.recalled_count == 0) {
+        return;
+    }
+    const struct facts_item item = {
+        .kind = FACTS_SOURCE,
+        .source =
+            {
+                .identity = self->context->node->identity,
+                .watermark_ms = self->watermark_sent_ms,
+                .next_emit_ms = self->next_emit_ms,
+                .processing_ms = self->processing_ms,
+            },
+    };
+    facts_put(facts, &item);
+}
+
+/* Keeps the facts of topics that the table still reads.
+ * returns  how many */
+static uint32_t recall_partitions(const struct table_source *self, const struct source_facts *facts,
+                                  struct partition_recalled *recalled,
+                                  struct record_position *positions)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < facts->partition_count; i++) {
+        const struct facts_partition *partition = &facts->partitions[i];
+        uint32_t topic = 0;
+        while (topic < self->plan->topic_count &&
+               strcmp(self->plan->topics[topic], partition->topic) != 0) {
+            topic++;
+        }
+        if (topic == self->plan->topic_count) {
+            continue;
+        }
+        recalled[count] = (struct partition_recalled){.topic = topic, .facts = *partition};
+        positions[count++] = (struct record_position){
+            .topic = topic,
+            .partition = partition->partition,
+            .next_offset = partition->next_offset,
+            .leader_epoch = partition->leader_epoch,
+            .has_ended = partition->has_ended != 0,
+        };
+    }
+    return count;
+}
+
+/* Consumers hear again what they had been told: in front of them no lane may stand lower. */
+static void recall_times(struct table_source *self, const struct facts_source *facts)
+{
+    struct output *output = self->context->output;
+    self->watermark_sent_ms = facts->watermark_ms;
+    self->partitions.watermark.value_ms = facts->watermark_ms;
+    self->next_emit_ms = facts->next_emit_ms;
+    self->processing_ms = facts->processing_ms;
+    if (facts->watermark_ms != WATERMARK_MIN) {
+        output_control(output, PARCEL_WATERMARK, facts->watermark_ms);
+    }
+    if (self->context->wants_ticks && facts->processing_ms > 0) {
+        output_control(output, PARCEL_TICK, facts->processing_ms);
+    }
+}
+
+static int table_source_restore(struct source *source, const struct source_facts *facts,
+                                struct error *error)
+{
+    struct table_source *self = self_of(source);
+    ASSERT(self->partitions.count == 0 && !self->has_batch);
+    struct record_source *records = self->edge.records;
+    if (records->ops->start_at == NULL) {
+        return error_set(error, -ENOTSUP, "table %s cannot start at given offsets",
+                         self->plan->table);
+    }
+    const size_t room = (size_t)facts->partition_count + 1;
+    struct partition_recalled *recalled = calloc(room, sizeof(*recalled));
+    struct record_position *positions = calloc(room, sizeof(*positions));
+    int code = recalled == NULL || positions == NULL
+                   ? error_set(error, -ENOMEM, "out of memory for positions")
+                   : 0;
+    if (code == 0) {
+        const uint32_t count = recall_partitions(self, facts, recalled, positions);
+        partitions_recall(&self->partitions, recalled, count);
+        code = records->ops->start_at(records, positions, count, error);
+        recall_times(self, &facts->source);
+    } else {
+        free(recalled);
+    }
+    free(positions);
+    return code;
+}
+
 /* ---- Opening and closing ---- */
 
 /* Then staged rows are copied whole, without going over columns. */
@@ -789,6 +971,8 @@ const struct source_ops table_source_ops = {
     .open = table_source_open,
     .poll = table_source_poll,
     .drain = table_source_drain,
+    .snapshot = table_source_snapshot,
+    .restore = table_source_restore,
     .close = table_source_close,
 };
 

@@ -65,6 +65,14 @@ bool watermark_move(struct watermark *watermark, uint32_t sender, int64_t value_
     return take_minimum(watermark);
 }
 
+void watermark_recount(struct watermark *watermark, int64_t told_ms)
+{
+    ASSERT(watermark->idle_count <= watermark->sender_count);
+    watermark->value_ms = told_ms;
+    (void)take_minimum(watermark);
+    ASSERT(watermark->value_ms >= told_ms);
+}
+
 bool watermark_idle(struct watermark *watermark, uint32_t sender, bool idle)
 {
     ASSERT(sender < watermark->sender_count);

@@ -410,11 +410,17 @@ static bool group_wants_ticks(const struct plan_node *node)
     return node->group.ttl_ms != 0;
 }
 
+static void group_restore(struct operator* base, const struct operator_times *times)
+{
+    ((struct group *)base)->expiry.now_ms = times->tick_ms;
+}
+
 const struct operator_ops group_ops = {
     .name = "Group",
     .open = group_open,
     .process = group_process,
     .tick = group_tick,
+    .restore = group_restore,
     .wants_ticks = group_wants_ticks,
     .close = group_close,
 };

@@ -49,6 +49,13 @@ enum operator_counter {
     OPERATOR_COUNTER_COUNT,
 };
 
+/* The times of a cut. */
+struct operator_times {
+    int64_t watermark_ms; /* WATERMARK_MIN: none yet */
+    int64_t tick_ms;      /* INT64_MIN: none yet */
+    int64_t mark_ms;      /* what mark said */
+};
+
 struct operator_ops {
     const char *name;
     /* Declares state and prepares programs. Control thread, before the lanes start.
@@ -67,9 +74,10 @@ struct operator_ops {
     /* A time that the operator keeps outside of its state and that neither watermark nor tick tell;
      * asked at a cut. NULL: there is none. */
     int64_t (*mark)(const struct operator* self);
-    /* State is back as of a cut with this mark: called before advance and tick are told the times
-     * of that cut, which have no work to do then. NULL: nothing to do. */
-    void (*restore)(struct operator* self, int64_t mark_ms);
+    /* State is back as of a cut at these times: sets clocks, and does no work though there may be
+     * some that waits for the next watermark. NULL: advance and tick, which are told the times in
+     * its place, find nothing to do. */
+    void (*restore)(struct operator* self, const struct operator_times *times);
     /* Whether this node's instances act on ticks: others get none. NULL: all that have tick do. */
     bool (*wants_ticks)(const struct plan_node *node);
     void (*close)(struct operator* self);

@@ -570,12 +570,24 @@ static enum operator_verdict over_advance(struct operator* base, int64_t waterma
     return verdict;
 }
 
+/* A row behind the watermark that is not late waits with a timer that has passed already: it fires
+ * with the next watermark. */
+static void over_restore(struct operator* base, const struct operator_times *times)
+{
+    struct over *self = (struct over *)base;
+    ASSERT(!self->is_advancing);
+    self->watermark_ms = times->watermark_ms;
+    self->before_ms = times->watermark_ms;
+    self->expiry.now_ms = times->tick_ms;
+}
+
 const struct operator_ops over_ops = {
     .name = "Over",
     .open = over_open,
     .process = over_process,
     .advance = over_advance,
     .tick = over_expiry_tick,
+    .restore = over_restore,
     .wants_ticks = over_expiry_wants_ticks,
     .close = over_close,
 };

@@ -616,9 +616,13 @@ static int64_t window_mark(const struct operator* base)
     return ((const struct window *)base)->hand_on_ms;
 }
 
-static void window_restore(struct operator* base, int64_t mark_ms)
+/* Windows lost before the first hand-over (4) have fired by now. */
+static void window_restore(struct operator* base, const struct operator_times *times)
 {
-    ((struct window *)base)->hand_on_ms = mark_ms;
+    struct window *self = (struct window *)base;
+    self->watermark_ms = times->watermark_ms;
+    self->hand_on_ms = times->mark_ms;
+    self->handed_on = self->handed_on || times->watermark_ms >= 0;
 }
 
 /* Fires the windows that are over, the earliest first. */

@@ -59,7 +59,7 @@ static void begin(struct fixture *f, uint32_t lane_count)
 static struct job_config config_of(struct fixture *f)
 {
     struct job_config config = fake_config(&f->plan, f->lane_count, f->worlds, &f->memory);
-    config.hooks = (struct stage_hooks){.cut = on_cut, .context = f};
+    config.hooks = (struct stage_hooks){.cut = on_cut, .cut_context = f};
     return config;
 }
 
