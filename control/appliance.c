@@ -88,15 +88,30 @@ static void clear_box(struct appliance *appliance)
     ASSERT(appliance->box.lane_count == 0);
 }
 
-/* A topic is the script's matter, a broker that does not answer is the appliance file's. */
-static int check_topic(struct appliance *appliance, const struct plan_node *node, const char *topic)
+/* A topic is the script's matter, a broker that does not answer is the appliance file's.
+ * read     grows by the partitions of it that the first lane reads, as many as any; NULL: written */
+static int check_topic(struct appliance *appliance, const struct plan_node *node, const char *topic,
+                       uint32_t *read)
 {
     uint32_t partitions = 0;
     struct error *error = &appliance->error;
+    const uint32_t lanes = appliance->config.cores.receive.count;
     if (topic == NULL) {
         return 0;
     }
-    const int status = metadata_topic(appliance->metadata, topic, &partitions, error);
+    int status = metadata_topic(appliance->metadata, topic, &partitions, error);
+    if (read != NULL) {
+        *read += (partitions + lanes - 1) / lanes;
+    }
+    if (status == 0 && partitions > SINK_KAFKA_PARTITIONS_MAX) {
+        status = error_set(error, -E2BIG, "topic %s has %u partitions, there is room for %d", topic,
+                           partitions, SINK_KAFKA_PARTITIONS_MAX);
+    } else if (status == 0 && read != NULL && *read > SOURCE_KAFKA_PARTITIONS_MAX) {
+        status = error_set(error, -E2BIG,
+                           "with topic %s a table has %u partitions on one core, there is room for "
+                           "%d: give it more cores.receive",
+                           topic, *read, SOURCE_KAFKA_PARTITIONS_MAX);
+    }
     if (status == -ETIMEDOUT) {
         (void)snprintf(error->place, sizeof(error->place), "kafka.control_bootstrap");
     } else if (status != 0) {
@@ -115,14 +130,15 @@ static int check_topics(struct appliance *appliance)
     int status = 0;
     for (uint32_t i = 0; i < plan->node_count && status == 0; i++) {
         const struct plan_node *node = plan->nodes[i];
+        uint32_t read = 0; /* a table has a client of its own */
         if (node->operator== PLAN_SINK) {
-            status = check_topic(appliance, node, node->sink.topic);
+            status = check_topic(appliance, node, node->sink.topic, NULL);
         } else if (node->operator== PLAN_SOURCE) {
-            status = check_topic(appliance, node, node->source.dead_letter_topic);
+            status = check_topic(appliance, node, node->source.dead_letter_topic, NULL);
         }
         for (uint32_t t = 0;
              node->operator== PLAN_SOURCE && t<node->source.topic_count && status == 0; t++) {
-            status = check_topic(appliance, node, node->source.topics[t]);
+            status = check_topic(appliance, node, node->source.topics[t], &read);
         }
     }
     return status;

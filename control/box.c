@@ -268,6 +268,7 @@ static void tell(struct box_lane *lane, struct kafka_client *client)
         switch (event.code) {
         case KAFKA_EVENT_TOPIC_MISSING:
         case KAFKA_EVENT_TOPIC_DENIED:
+        case KAFKA_EVENT_TOPIC_TOO_WIDE:
         case KAFKA_EVENT_PARTITION_FAILED:
         case KAFKA_EVENT_PRODUCE_RECORD_LOST:
         case KAFKA_EVENT_PRODUCE_FAILED: {

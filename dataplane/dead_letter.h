@@ -6,7 +6,7 @@
 #include "base.h"
 #include "dataplane/record.h"
 
-#define DEAD_LETTER_HEADERS_MAX  64 /* of the record itself; more are left out */
+#define DEAD_LETTER_HEADERS_MAX  1024 /* of the record itself */
 #define DEAD_LETTER_TOPIC        "penstock.topic"
 #define DEAD_LETTER_PARTITION    "penstock.partition"
 #define DEAD_LETTER_OFFSET       "penstock.offset"
@@ -23,6 +23,7 @@ struct dead_letter {
 
 /* Fills a letter from a record.
  * record   borrowed while the letter is used, as are topic and reason
+ * returns  false when the record has more headers than a letter: it must not be sent in part
  * threads  any */
-void dead_letter_fill(struct dead_letter *letter, const struct record *record, const char *topic,
+bool dead_letter_fill(struct dead_letter *letter, const struct record *record, const char *topic,
                       uint32_t partition, const char *reason);

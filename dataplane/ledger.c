@@ -131,6 +131,13 @@ void ledger_sent(struct ledger *ledger, uint32_t sink, uint64_t arrival_ns, uint
     }
 }
 
+void ledger_skipped(struct ledger *ledger, uint32_t sink)
+{
+    ASSERT_SLOW(ledger->sink_count <= LEDGER_SINKS_MAX);
+    ASSERT(sink < ledger->sink_count);
+    ledger->sinks[sink].skipped++;
+}
+
 void ledger_merge(struct ledger *into, const struct ledger *from)
 {
     ASSERT_SLOW(from->sink_count <= LEDGER_SINKS_MAX);
@@ -141,6 +148,7 @@ void ledger_merge(struct ledger *into, const struct ledger *from)
     for (uint32_t i = 0; i < into->sink_count; i++) {
         histogram_merge(into->sinks[i].processed, from->sinks[i].processed);
         histogram_merge(into->sinks[i].stay, from->sinks[i].stay);
+        into->sinks[i].skipped += from->sinks[i].skipped;
     }
 }
 
@@ -174,6 +182,10 @@ void ledger_print(const struct ledger *ledger, FILE *into)
     for (uint32_t i = 0; i < ledger->sink_count; i++) {
         print_line(ledger->sinks[i].name, ": in -> encoded", ledger->sinks[i].processed, into);
         print_line(ledger->sinks[i].name, ": in -> out", ledger->sinks[i].stay, into);
+        if (ledger->sinks[i].skipped != 0) {
+            fprintf(into, "%s: in -> out leaves out %lu records: too many were on their way\n",
+                    ledger->sinks[i].name, (unsigned long)ledger->sinks[i].skipped);
+        }
     }
 }
 
@@ -221,7 +233,7 @@ void ledger_print_json(const struct ledger *ledger, FILE *into)
         print_json_histogram("processed", ledger->sinks[i].processed, into);
         fputc(',', into);
         print_json_histogram("stay", ledger->sinks[i].stay, into);
-        fputc('}', into);
+        fprintf(into, ",\"skipped\":%lu}", (unsigned long)ledger->sinks[i].skipped);
     }
     fputs("}}\n", into);
 }

@@ -34,6 +34,7 @@ struct ledger_sink {
     const char *name;            /* the table's; borrowed from the plan */
     struct histogram *processed; /* NIC in -> encoded */
     struct histogram *stay;      /* NIC in -> NIC out */
+    uint64_t skipped;            /* records that stay leaves out: too many were on their way */
 };
 
 struct ledger {
@@ -62,6 +63,10 @@ void ledger_parcel(struct ledger *ledger, uint32_t sink, const struct parcel *pa
  * threads     owning lane only */
 void ledger_sent(struct ledger *ledger, uint32_t sink, uint64_t arrival_ns, uint64_t encoded_ns,
                  uint64_t now_ns);
+
+/* Counts a record whose way out is not entered.
+ * threads  owning lane only */
+void ledger_skipped(struct ledger *ledger, uint32_t sink);
 
 /* Adds another lane's ledger of the same job.
  * threads  any for from, control for into */

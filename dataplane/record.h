@@ -29,7 +29,8 @@ struct record {
     struct span value;
     const struct record_header *headers; /* header_count of them */
     uint32_t header_count;
-    uint64_t arrival_ns; /* when the port delivered the last byte of it */
+    bool headers_are_cut; /* it has more than are shown here */
+    uint64_t arrival_ns;  /* when the port delivered the last byte of it */
 };
 
 /* Records of one partition, in offset order. */

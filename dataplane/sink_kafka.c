@@ -55,8 +55,8 @@ static bool learn_partitions(struct sink_kafka *sink, struct topic *topic)
     if (count <= 0) {
         return false;
     }
-    topic->partition_count =
-        count > SINK_KAFKA_PARTITIONS_MAX ? SINK_KAFKA_PARTITIONS_MAX : (uint32_t)count;
+    ASSERT(count <= SINK_KAFKA_PARTITIONS_MAX);
+    topic->partition_count = (uint32_t)count;
     return true;
 }
 
@@ -85,7 +85,8 @@ uint32_t sink_kafka_partition(struct sink_kafka_turn *turn, int32_t wanted,
 static uint32_t copy_headers(const struct record *record, struct kafka_header *into)
 {
     ASSERT(record != NULL);
-    const uint32_t count = record->header_count < HEADERS_MAX ? record->header_count : HEADERS_MAX;
+    const uint32_t count = record->header_count;
+    ASSERT(count <= HEADERS_MAX);
     for (uint32_t i = 0; i < count; i++) {
         into[i] = (struct kafka_header){
             .key = record->headers[i].name,
@@ -108,8 +109,8 @@ static enum record_sink_verdict verdict_of(enum kafka_append append)
     }
 }
 
-/* Remembers a record that was just appended. A full ring enters nothing: the ledger is a sample
- * then, and latency of the job is not touched by it. */
+/* Remembers a record that was just appended. A full ring enters nothing but counts: the ledger is
+ * a sample then, and latency of the job is not touched by it. */
 static void put_stamp(struct sink_kafka *sink, uint32_t topic, struct kafka_client *client,
                       uint32_t client_sink, const struct record *record)
 {
@@ -117,7 +118,11 @@ static void put_stamp(struct sink_kafka *sink, uint32_t topic, struct kafka_clie
     ASSERT(sink->stamps_in - sink->stamps_out <= SINK_KAFKA_STAMPS);
     struct kafka_sink_status status;
     if (sink->ledger == NULL || sink->ledger_sinks[topic] == INDEX_NONE ||
-        record->arrival_ns == 0 || sink->stamps_in - sink->stamps_out == SINK_KAFKA_STAMPS) {
+        record->arrival_ns == 0) {
+        return;
+    }
+    if (sink->stamps_in - sink->stamps_out == SINK_KAFKA_STAMPS) {
+        ledger_skipped(sink->ledger, sink->ledger_sinks[topic]);
         return;
     }
     kafka_client_sink_status(client, client_sink, &status);
@@ -158,6 +163,9 @@ static enum record_sink_verdict sink_kafka_append(struct record_sink *self, uint
     ASSERT(number < sink->topic_count);
     struct topic *topic = &sink->topics[number];
     struct kafka_header headers[HEADERS_MAX];
+    if (record->header_count > HEADERS_MAX) {
+        return RECORD_SINK_TOO_LARGE;
+    }
     if (topic->partition_count == 0 && !learn_partitions(sink, topic)) {
         return RECORD_SINK_FULL;
     }
@@ -244,6 +252,7 @@ int sink_kafka_create(const struct sink_kafka_config *config, struct sink_kafka 
 {
     ASSERT(out != NULL);
     ASSERT(config->client != NULL);
+    ASSERT(kafka_client_config(config->client)->topic_partitions_max <= SINK_KAFKA_PARTITIONS_MAX);
     *out = NULL;
     if (config->topic_count > SINK_KAFKA_TOPICS_MAX) {
         return error_set(error, -E2BIG, "%u topics are written, at most %u", config->topic_count,

@@ -90,7 +90,7 @@ void sink_kafka_destroy(struct sink_kafka *sink);
 struct record_sink *sink_kafka_records(struct sink_kafka *sink);
 
 /* Notes how long records stay: each appended record is entered when its batch has been given to the
- * port, at most SINK_KAFKA_STAMPS at a time (those beyond are not entered).
+ * port, at most SINK_KAFKA_STAMPS at a time (those beyond are counted as skipped).
  * ledger   of the lane; borrowed
  * sinks    the ledger's sink of each topic, UINT32_MAX for none; topic_count of them, copied
  * clock    read when a record is appended: the end of its encoding, the start of its way out

@@ -43,7 +43,7 @@ struct source_kafka {
     bool told_none;                /* said that this lane has no partition */
     struct kafka_record pulled[SOURCE_KAFKA_RECORDS];
     struct record shown[SOURCE_KAFKA_RECORDS];
-    struct record_header headers[SOURCE_KAFKA_HEADERS];
+    struct record_header *headers; /* SOURCE_KAFKA_HEADERS; NULL: nobody looks at them */
 };
 
 /* Only offsets that the table lists bound a partition; others are read on. */
@@ -158,7 +158,7 @@ static void assign_partition(struct source_kafka *source, uint32_t topic, uint32
 {
     ASSERT(source->partition_count <= SOURCE_KAFKA_PARTITIONS_MAX);
     if (source->partition_count == SOURCE_KAFKA_PARTITIONS_MAX) {
-        return;
+        return; /* the client has no room either, and has said so */
     }
     struct partition *partition = &source->partitions[source->partition_count];
     *partition = (struct partition){.topic = topic, .number = number};
@@ -198,18 +198,19 @@ static void assign_topics(struct source_kafka *source)
     }
 }
 
-/* Headers beyond the shared table are left out; a record's own come out in order. */
+/* A record's own headers in order, at most SOURCE_KAFKA_RECORD_HEADERS of them: there is room. */
 static uint32_t show_headers(struct source_kafka *source, const struct kafka_record *from,
                              uint32_t used, struct record *into)
 {
-    ASSERT(source->partition_count <= SOURCE_KAFKA_PARTITIONS_MAX);
+    ASSERT(source->headers != NULL);
     ASSERT(from != NULL);
     ASSERT(into != NULL);
     struct span rest = from->headers;
     uint32_t left = from->header_count;
     struct kafka_header header;
     const uint32_t first = used;
-    while (used < SOURCE_KAFKA_HEADERS && kafka_header_next(&rest, &left, &header)) {
+    while (used - first < SOURCE_KAFKA_RECORD_HEADERS && kafka_header_next(&rest, &left, &header)) {
+        ASSERT(used < SOURCE_KAFKA_HEADERS);
         source->headers[used++] = (struct record_header){
             .name = header.key,
             .value = header.value,
@@ -218,17 +219,27 @@ static uint32_t show_headers(struct source_kafka *source, const struct kafka_rec
     }
     into->headers = source->headers + first;
     into->header_count = used - first;
+    into->headers_are_cut = from->header_count > SOURCE_KAFKA_RECORD_HEADERS;
     return used;
 }
 
-/* Spans stay where the client has them: valid until the next poll or pull. */
-static void show_records(struct source_kafka *source, uint32_t count)
+/* Spans stay where the client has them: valid until the next poll or pull. Headers are for dead
+ * letters only.
+ * returns  how many records are shown: those whose headers have room in the table */
+static uint32_t show_records(struct source_kafka *source, uint32_t count)
 {
     ASSERT(source->partition_count <= SOURCE_KAFKA_PARTITIONS_MAX);
+    ASSERT(count <= SOURCE_KAFKA_RECORDS);
     uint32_t headers = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct kafka_record *from = &source->pulled[i];
         struct record *into = &source->shown[i];
+        const uint32_t wanted = from->header_count < SOURCE_KAFKA_RECORD_HEADERS
+                                    ? from->header_count
+                                    : SOURCE_KAFKA_RECORD_HEADERS;
+        if (source->headers != NULL && headers + wanted > SOURCE_KAFKA_HEADERS) {
+            return i;
+        }
         *into = (struct record){
             .offset = from->offset,
             .timestamp_ms = from->timestamp_ms,
@@ -240,10 +251,11 @@ static void show_records(struct source_kafka *source, uint32_t count)
             .value = from->value,
             .arrival_ns = from->arrival_ns,
         };
-        if (from->header_count != 0) {
+        if (from->header_count != 0 && source->headers != NULL) {
             headers = show_headers(source, from, headers, into);
         }
     }
+    return count;
 }
 
 /* Adds what is new about a partition; true when there is news. */
@@ -314,11 +326,14 @@ static bool source_kafka_poll(struct record_source *self, uint64_t now_ns,
     struct partition *partition =
         &source->partitions[source->partition_of_source[source->pulled[0].source_index]];
     partition->told_caught_up = false;
-    show_records(source, count);
+    const uint32_t shown = show_records(source, count);
+    if (shown < count) { /* the others come again: their headers had no room */
+        kafka_client_seek(source->client, partition->client_index, source->pulled[shown].offset);
+    }
     (void)add_news(source, partition, out);
     out->topic = partition->topic;
     out->partition = partition->number;
-    out->record_count = count;
+    out->record_count = shown;
     return true;
 }
 
@@ -447,6 +462,7 @@ int source_kafka_create(const struct source_kafka_config *config, struct source_
     ASSERT(out != NULL);
     ASSERT(config->client != NULL && config->source != NULL);
     ASSERT(config->lane_index < config->lane_count);
+    ASSERT(kafka_client_config(config->client)->sources_max <= SOURCE_KAFKA_PARTITIONS_MAX);
     const uint32_t topics = config->source->topic_count;
     struct source_kafka *source = calloc(1, sizeof(*source));
     *out = source;
@@ -467,9 +483,12 @@ int source_kafka_create(const struct source_kafka_config *config, struct source_
     source->partitions = calloc(SOURCE_KAFKA_PARTITIONS_MAX, sizeof(*source->partitions));
     source->partition_of_source =
         calloc(SOURCE_KAFKA_PARTITIONS_MAX, sizeof(*source->partition_of_source));
+    const bool has_headers = config->source->on_error == PLAN_ON_ERROR_DEAD_LETTER;
+    source->headers = has_headers ? calloc(SOURCE_KAFKA_HEADERS, sizeof(*source->headers)) : NULL;
     int status = 0;
-    if (source->topic_indexes == NULL || source->topic_partitions == NULL ||
-        source->partitions == NULL || source->partition_of_source == NULL) {
+    if ((has_headers && source->headers == NULL) || source->topic_indexes == NULL ||
+        source->topic_partitions == NULL || source->partitions == NULL ||
+        source->partition_of_source == NULL) {
         status = error_set(error, -ENOMEM, "out of memory");
     } else {
         status = name_topics(source, error);
@@ -491,6 +510,7 @@ void source_kafka_destroy(struct source_kafka *source)
     free(source->topic_partitions);
     free(source->partitions);
     free(source->partition_of_source);
+    free(source->headers);
     free(source);
 }
 

@@ -3,8 +3,9 @@
  * by receive lane p modulo the number of receive lanes; partitions are assigned as soon as the
  * cluster has told how many there are.
  *
- * Limits: SOURCE_KAFKA_PARTITIONS_MAX partitions a topic and lane; records are handed up at most
- * SOURCE_KAFKA_RECORDS at a time, all of one partition. */
+ * Limits: SOURCE_KAFKA_PARTITIONS_MAX partitions a table and lane, the client says which one has no
+ * room; records are handed up at most SOURCE_KAFKA_RECORDS at a time, all of one partition. Headers
+ * are shown only of tables with a dead-letter topic. */
 #pragma once
 
 #include "base.h"
@@ -14,7 +15,8 @@
 
 #define SOURCE_KAFKA_PARTITIONS_MAX 1024
 #define SOURCE_KAFKA_RECORDS        256
-#define SOURCE_KAFKA_HEADERS        1024 /* of the records handed up at once; more are not shown */
+#define SOURCE_KAFKA_HEADERS        8192 /* of the records handed up at once */
+#define SOURCE_KAFKA_RECORD_HEADERS 1024 /* of one record; with more it says headers_are_cut */
 
 /* A committed position of the table's group, for scan.startup.mode group-offsets. */
 struct source_kafka_position {

@@ -211,8 +211,10 @@ static enum operator_verdict send_letter(struct table_source *self, const char *
 {
     ASSERT_SLOW(self->plan != NULL);
     ASSERT_SLOW(self->chunk.count <= PARCEL_ROWS_MAX);
-    dead_letter_fill(&self->letter, &self->batch.records[self->record_next],
-                     self->plan->topics[self->batch.topic], self->batch.partition, reason);
+    if (!dead_letter_fill(&self->letter, &self->batch.records[self->record_next],
+                          self->plan->topics[self->batch.topic], self->batch.partition, reason)) {
+        return fail_at(self, self->record_next, "a dead letter has room for 1024 headers");
+    }
     const enum record_sink_verdict verdict = record_sink_append(
         self->edge.dead_letters, self->edge.dead_letter_topic, -1, &self->letter.record);
     /* One that is too large for its topic is skipped: counted as bad, not as a letter. */
@@ -230,10 +232,15 @@ static enum operator_verdict take_bad(struct table_source *self, const char *rea
         return fail_at(self, self->record_next, reason);
     }
     forget_record(self);
-    if (self->chunk.count > 0 || (self->plan->on_error == PLAN_ON_ERROR_DEAD_LETTER &&
-                                  send_letter(self, reason) == OPERATOR_AGAIN)) {
+    enum operator_verdict verdict = self->chunk.count > 0 ? OPERATOR_AGAIN : OPERATOR_DONE;
+    if (verdict == OPERATOR_DONE && self->plan->on_error == PLAN_ON_ERROR_DEAD_LETTER) {
+        verdict = send_letter(self, reason);
+    }
+    if (verdict == OPERATOR_AGAIN) {
         hold_bad(self, reason);
-        return OPERATOR_AGAIN;
+    }
+    if (verdict != OPERATOR_DONE) {
+        return verdict;
     }
     self->is_bad = false;
     self->counters.bad++;

@@ -538,6 +538,12 @@ bool kafka_client_event(struct kafka_client *client, struct kafka_event *out)
     return kafka_events_pop(&client->core.events, out);
 }
 
+const struct kafka_config *kafka_client_config(const struct kafka_client *client)
+{
+    ASSERT(client != NULL);
+    return &client->core.config;
+}
+
 const struct kafka_counters *kafka_client_counters(const struct kafka_client *client)
 {
     return &client->core.counters;

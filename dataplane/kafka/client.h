@@ -382,6 +382,11 @@ void kafka_client_sink_status(const struct kafka_client *client, uint32_t sink_i
  * threads  owning lane only */
 bool kafka_client_event(struct kafka_client *client, struct kafka_event *out);
 
+/* Shows what the client was made with.
+ * returns  borrowed for the client's life
+ * threads  any */
+const struct kafka_config *kafka_client_config(const struct kafka_client *client);
+
 /* Shows the counters.
  * returns  borrowed for the client's life; written by the lane, a reader may see any mix
  * threads  any */

@@ -19,6 +19,7 @@ enum kafka_event_code {
     KAFKA_EVENT_RESPONSE_TOO_LARGE, /* a response above response_bytes_max; connection closed */
     KAFKA_EVENT_TOPIC_MISSING,      /* the cluster does not know the topic */
     KAFKA_EVENT_TOPIC_DENIED,       /* authorization failed for the topic */
+    KAFKA_EVENT_TOPIC_TOO_WIDE,     /* more partitions than the client has room for: none is used */
     KAFKA_EVENT_TOPIC_CHANGED,      /* the partition count changed */
     KAFKA_EVENT_LEADER_MOVED,       /* a partition went to another broker */
     KAFKA_EVENT_OFFSET_RESET,       /* offset out of range; the reset policy moved the position */
@@ -75,6 +76,7 @@ struct kafka_events {
     X(records_read)                                                                                \
     X(record_bytes_read)                                                                           \
     X(offset_resets)                                                                               \
+    X(offsets_skipped)                                                                             \
     X(partitions_failed)                                                                           \
     X(records_appended)                                                                            \
     X(record_bytes_appended)                                                                       \

@@ -133,6 +133,21 @@ static void init_source(struct kafka_source *source, const struct kafka_assignme
     }
 }
 
+/* A partition that is not read is a failure, whoever looks at what assign returns. */
+static void report_full(struct kafka_fetch *fetch, const struct kafka_assignment *assignment)
+{
+    ASSERT(fetch->core != NULL);
+    ASSERT(assignment->topic_index < fetch->core->metadata.topic_count);
+    struct kafka_event event = {.code = KAFKA_EVENT_PARTITION_FAILED,
+                                .topic_index = (int32_t)assignment->topic_index,
+                                .partition = assignment->partition,
+                                .at_ns = fetch->now_ns};
+    kafka_events_push(&fetch->core->events, &event,
+                      "%.100s-%d cannot be read: there is room for %u partitions a table and lane",
+                      fetch->core->metadata.topics[assignment->topic_index].name,
+                      assignment->partition, fetch->core->config.sources_max);
+}
+
 /* Source numbers are reused, the lowest free one first: source_end, which every loop here runs
  * to, stays near the number of sources in use. */
 bool kafka_fetch_assign(struct kafka_fetch *fetch, const struct kafka_assignment *assignment,
@@ -151,6 +166,9 @@ bool kafka_fetch_assign(struct kafka_fetch *fetch, const struct kafka_assignment
     uint32_t index = 0;
     while (index < fetch->source_end && fetch->sources[index].state != KAFKA_SOURCE_UNUSED) {
         index++;
+    }
+    if (*slot < 0 && index == config->sources_max) {
+        report_full(fetch, assignment);
     }
     if (*slot >= 0 || index == config->sources_max) {
         return false;

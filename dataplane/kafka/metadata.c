@@ -285,6 +285,25 @@ static void note_topic_error(const struct kafka_metadata *metadata, struct kafka
     }
 }
 
+/* Part of a topic is never used: keys would be written to other partitions than by everyone else,
+ * and records of the rest would not be read. */
+static void report_width(const struct kafka_metadata *metadata, struct kafka_topic *topic,
+                         uint32_t count, struct kafka_metadata_news *news)
+{
+    ASSERT(count > metadata->topic_partitions_max);
+    ASSERT(news->events != NULL);
+    if (topic->is_too_wide) {
+        return;
+    }
+    topic->is_too_wide = true;
+    struct kafka_event event = {.code = KAFKA_EVENT_TOPIC_TOO_WIDE,
+                                .topic_index = (int32_t)(topic - metadata->topics),
+                                .partition = -1,
+                                .at_ns = news->now_ns};
+    kafka_events_push(news->events, &event, "topic %.100s has %u partitions, there is room for %u",
+                      topic->name, count, metadata->topic_partitions_max);
+}
+
 /* Topics only grow; a smaller count is an answer of a broker that lags behind. */
 static void note_partition_count(struct kafka_metadata *metadata, struct kafka_topic *topic,
                                  uint32_t count, struct kafka_metadata_news *news)
@@ -293,7 +312,8 @@ static void note_partition_count(struct kafka_metadata *metadata, struct kafka_t
     ASSERT(metadata->topic_count <= metadata->topics_max);
     ASSERT(topic != NULL);
     if (count > metadata->topic_partitions_max) {
-        count = metadata->topic_partitions_max;
+        report_width(metadata, topic, count, news);
+        return;
     }
     if ((int32_t)count <= topic->partition_count) {
         return;

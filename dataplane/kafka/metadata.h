@@ -38,6 +38,7 @@ struct kafka_topic {
     uint32_t miss_count;     /* answers in a row without it */
     bool is_missing;
     bool is_reported; /* the event about it went out */
+    bool is_too_wide; /* more partitions than there is room for, and the event went out */
     int16_t error_code;
     struct kafka_leader *leaders;
 };

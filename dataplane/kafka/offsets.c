@@ -188,11 +188,15 @@ static void take_reset(struct kafka_fetch *fetch, uint32_t source_index, int64_t
     ASSERT(fetch != NULL);
     struct kafka_source *source = kafka_fetch_source(fetch, source_index);
     struct kafka_event event = kafka_fetch_event(fetch, source_index, KAFKA_EVENT_OFFSET_RESET, 0);
+    const bool is_forward = offset >= source->position;
+    const int64_t distance = is_forward ? offset - source->position : source->position - offset;
     kafka_events_push(&fetch->core->events, &event,
-                      "%.100s-%d: offset %lld is out of range, reading on at %lld",
+                      "%.100s-%d: offset %lld is out of range, reading on at %lld: %lld offsets %s",
                       fetch->core->metadata.topics[source->assignment.topic_index].name,
-                      source->assignment.partition, (long long)source->position, (long long)offset);
+                      source->assignment.partition, (long long)source->position, (long long)offset,
+                      (long long)distance, is_forward ? "are skipped" : "back");
     fetch->core->counters.offset_resets++;
+    fetch->core->counters.offsets_skipped += is_forward ? (uint64_t)distance : 0;
     source->position = offset;
     start_reading(fetch, source_index);
 }

@@ -106,6 +106,24 @@ uint32_t kafka_produce_acquire(struct kafka_produce *produce, bool is_large)
     return index;
 }
 
+/* Once: the caller asks again and again. */
+static void report_full(struct kafka_produce *produce, uint32_t topic_index, int32_t partition)
+{
+    ASSERT(produce->sink_count == produce->core->config.sinks_max);
+    if (produce->has_told_full) {
+        return;
+    }
+    produce->has_told_full = true;
+    struct kafka_event event = {.code = KAFKA_EVENT_PRODUCE_FAILED,
+                                .topic_index = (int32_t)topic_index,
+                                .partition = partition,
+                                .at_ns = produce->now_ns};
+    kafka_events_push(&produce->core->events, &event,
+                      "%.100s-%d cannot be written: there is room for %u partitions a lane",
+                      produce->core->metadata.topics[topic_index].name, partition,
+                      produce->sink_count);
+}
+
 /* Sinks are never closed: a job writes the same partitions for its life. */
 bool kafka_produce_sink(struct kafka_produce *produce, uint32_t topic_index, int32_t partition,
                         uint32_t *out)
@@ -121,6 +139,7 @@ bool kafka_produce_sink(struct kafka_produce *produce, uint32_t topic_index, int
         &produce->sink_of[(size_t)topic_index * config->topic_partitions_max + (uint32_t)partition];
     if (*slot < 0) {
         if (produce->sink_count == config->sinks_max) {
+            report_full(produce, topic_index, partition);
             return false;
         }
         *slot = (int32_t)produce->sink_count++;

@@ -99,6 +99,7 @@ struct kafka_produce {
     struct kafka_core *core;
     struct kafka_sink *sinks;
     uint32_t sink_count;
+    bool has_told_full;   /* that there is no room for another sink */
     int32_t *sink_of;     /* topics_max * topic_partitions_max, -1 none */
     uint32_t *topic_want; /* scratch of one send */
     struct kafka_out_batch *batches;

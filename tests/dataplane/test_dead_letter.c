@@ -14,7 +14,7 @@ static bool is_text(struct span span, const char *text)
     return span.bytes == strlen(text) && memcmp(span.data, text, span.bytes) == 0;
 }
 
-static void test_fill_when_headers_are_too_many_then_place_and_reason_stay(void **state)
+static void test_fill_when_headers_are_many_then_all_stay(void **state)
 {
     static struct record_header headers[200];
     static struct dead_letter letter;
@@ -30,9 +30,9 @@ static void test_fill_when_headers_are_too_many_then_place_and_reason_stay(void 
         .headers = headers,
         .header_count = COUNT_OF(headers),
     };
-    dead_letter_fill(&letter, &record, "payments", 3, "not JSON");
+    assert_true(dead_letter_fill(&letter, &record, "payments", 3, "not JSON"));
     const struct record *out = &letter.record;
-    assert_int_equal(out->header_count, DEAD_LETTER_HEADERS_MAX + 4);
+    assert_int_equal(out->header_count, COUNT_OF(headers) + 4);
     assert_true(is_text(out->headers[0].name, DEAD_LETTER_TOPIC));
     assert_true(is_text(out->headers[0].value, "payments"));
     assert_true(is_text(out->headers[1].value, "3"));
@@ -46,10 +46,23 @@ static void test_fill_when_headers_are_too_many_then_place_and_reason_stay(void 
     assert_int_equal(out->timestamp_ms, 7);
 }
 
+static void test_fill_when_a_header_has_no_room_then_no_letter(void **state)
+{
+    static struct record_header headers[DEAD_LETTER_HEADERS_MAX + 1];
+    static struct dead_letter letter;
+    struct record record = {.headers = headers, .header_count = DEAD_LETTER_HEADERS_MAX + 1};
+    assert_false(dead_letter_fill(&letter, &record, "payments", 3, "not JSON"));
+    record.header_count = DEAD_LETTER_HEADERS_MAX;
+    assert_true(dead_letter_fill(&letter, &record, "payments", 3, "not JSON"));
+    record.headers_are_cut = true;
+    assert_false(dead_letter_fill(&letter, &record, "payments", 3, "not JSON"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fill_when_headers_are_too_many_then_place_and_reason_stay),
+        cmocka_unit_test(test_fill_when_headers_are_many_then_all_stay),
+        cmocka_unit_test(test_fill_when_a_header_has_no_room_then_no_letter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,8 +102,11 @@ static void test_print_shows_merged_lanes(void **state)
     for (uint64_t i = 1; i <= 1000; i++) {
         ledger_sent(i % 2 == 0 ? one : two, 0, 1, 0, 1 + i * 1000);
     }
+    ledger_skipped(one, 0);
+    ledger_skipped(two, 0);
     ledger_merge(one, two);
     char *text = print(one, false);
+    assert_non_null(strstr(text, "scores: in -> out leaves out 2 records: too many were"));
     assert_non_null(strstr(text, "NIC in -> NIC out                        1000      500.2"));
     assert_non_null(strstr(text, "scores: in -> out"));
     assert_null(strstr(text, "decoded -> routed"));
@@ -112,6 +115,7 @@ static void test_print_shows_merged_lanes(void **state)
     assert_non_null(
         strstr(text, "\"e2eLatency\":{\"count\":1000,\"mean\":500500.0,\"p50\":500223,"));
     assert_non_null(strstr(text, "\"odd \\\"name\\\"\\u000a\":{\"processed\":{\"count\":0,"));
+    assert_non_null(strstr(text, "\"skipped\":2}"));
     assert_int_equal(text[strlen(text) - 1], '\n');
     free(text);
     ledger_destroy(one);

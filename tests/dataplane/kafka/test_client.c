@@ -108,6 +108,23 @@ static void test_poll_when_idle_then_connections_close_and_come_back(void **stat
     harness_free(harness);
 }
 
+static void test_sink_when_there_is_no_room_then_refused_and_one_event(void **state)
+{
+    struct harness *harness = harness_cluster();
+    struct kafka_event event;
+    uint32_t sink;
+    harness->config.sinks_max = 1;
+    harness_client(harness);
+    assert_true(kafka_client_sink(harness->client, harness->out_index, 1, &sink));
+    assert_false(kafka_client_sink(harness->client, harness->out_index, 0, &sink));
+    assert_false(kafka_client_sink(harness->client, harness->out_index, 0, &sink));
+    assert_true(harness_event(harness, KAFKA_EVENT_PRODUCE_FAILED, &event));
+    assert_string_equal(event.text,
+                        "out-0 cannot be written: there is room for 1 partitions a lane");
+    assert_false(harness_event(harness, KAFKA_EVENT_PRODUCE_FAILED, &event));
+    harness_free(harness);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +133,7 @@ int main(void)
         cmocka_unit_test(test_topic_when_name_is_not_legal_then_refused),
         cmocka_unit_test(test_address_when_not_mapped_then_event_and_later_reachable),
         cmocka_unit_test(test_poll_when_idle_then_connections_close_and_come_back),
+        cmocka_unit_test(test_sink_when_there_is_no_room_then_refused_and_one_event),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,6 +172,22 @@ static void test_read_when_topic_was_never_there_then_missing_at_once(void **sta
     assert_false(fixture->topics[0].is_missing);
 }
 
+/* Part of a topic must not pass for the whole: four fit here. */
+static void test_read_when_topic_is_too_wide_then_none_of_it_and_one_event(void **state)
+{
+    struct fixture *fixture = *state;
+    struct answer answer = good;
+    struct kafka_event event;
+    answer.partitions = 5;
+    assert_int_equal(read_answer(fixture, &answer), 0);
+    assert_int_equal(read_answer(fixture, &answer), 0);
+    assert_int_equal(fixture->topics[0].partition_count, 0);
+    assert_true(kafka_events_pop(&fixture->events, &event));
+    assert_int_equal(event.code, KAFKA_EVENT_TOPIC_TOO_WIDE);
+    assert_string_equal(event.text, "topic t has 5 partitions, there is room for 4");
+    assert_false(kafka_events_pop(&fixture->events, &event));
+}
+
 static void test_read_when_epoch_goes_back_then_ignored_for_a_while(void **state)
 {
     struct fixture *fixture = *state;
@@ -210,6 +226,7 @@ int main(void)
         WITH_FIXTURE(test_read_when_cut_anywhere_then_fails_and_keeps),
         WITH_FIXTURE(test_read_when_answer_forgets_then_old_knowledge_stays),
         WITH_FIXTURE(test_read_when_topic_was_never_there_then_missing_at_once),
+        WITH_FIXTURE(test_read_when_topic_is_too_wide_then_none_of_it_and_one_event),
         WITH_FIXTURE(test_read_when_epoch_goes_back_then_ignored_for_a_while),
         WITH_FIXTURE(test_read_when_broker_moves_then_address_and_mark),
     };

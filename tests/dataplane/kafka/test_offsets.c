@@ -96,6 +96,13 @@ static void test_out_of_range_when_policy_then_reset_or_fail(void **state)
             assert_int_equal(harness->records[0].offset, 12);
         } else {
             assert_true(harness_event(harness, KAFKA_EVENT_OFFSET_RESET, &event));
+            const bool at_end = rows[i].first < 0;
+            assert_string_equal(
+                event.text,
+                at_end ? "in-0: offset 3 is out of range, reading on at 30: 27 offsets are skipped"
+                       : "in-0: offset 3 is out of range, reading on at 10: 7 offsets are skipped");
+            assert_int_equal(kafka_client_counters(harness->client)->offsets_skipped,
+                             at_end ? 27 : 7);
             assert_int_equal(count > 0, rows[i].first >= 0);
             assert_true(count == 0 || harness->records[0].offset == rows[i].first);
         }
