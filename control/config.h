@@ -83,6 +83,7 @@ struct appliance_config {
         uint64_t request_timeout_ms;
         uint64_t start_timeout_ms;
         uint64_t produce_batch_kib;
+        uint64_t produce_in_flight;
         bool produce_lz4;
         uint64_t commit_interval_ms;
     } kafka;

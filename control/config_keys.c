@@ -72,6 +72,11 @@ const struct config_key config_keys[] = {
      NULL},
     {"kafka", "produce_batch_kib", AT(kafka.produce_batch_kib), KEY_NUMBER, 4, 16384, "256",
      "Largest record batch written, KiB.", NULL},
+    {"kafka", "produce_in_flight", AT(kafka.produce_in_flight), KEY_NUMBER, 1, 5, "5",
+     "Produce requests on their way to one broker; of one partition there is one record batch "
+     "among "
+     "them, which a restarted broker still recognises when it is sent again.",
+     NULL},
     {"kafka", "produce_lz4", AT(kafka.produce_lz4), KEY_BOOL, 0, 0, "false",
      "Compress written batches with lz4.", NULL},
     {"kafka", "commit_interval_ms", AT(kafka.commit_interval_ms), KEY_NUMBER, 10, 3600000, "1000",

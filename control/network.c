@@ -487,9 +487,10 @@ static void set_sizes(const struct appliance_config *config, struct kafka_config
     out->fetch_wait_ms = (uint32_t)config->kafka.fetch_wait_ms;
     out->request_timeout_ms = (uint32_t)config->kafka.request_timeout_ms;
     out->produce_batch_bytes = (uint32_t)(config->kafka.produce_batch_kib << 10);
-    /* A broker that restarts remembers the last batch of each producer only: with one request on
-     * its way, whatever has to be sent again is that batch, and is recognised. */
-    out->produce_in_flight_max = 1;
+    /* A broker that restarts remembers the last batch of each producer and partition only: with
+     * one of a partition on its way, whatever has to be sent again is that, and is recognised. */
+    out->produce_in_flight_max = (uint32_t)config->kafka.produce_in_flight;
+    out->produce_partition_in_flight_max = 1;
     out->produce_codec = config->kafka.produce_lz4 ? KAFKA_CODEC_LZ4 : KAFKA_CODEC_NONE;
 }
 

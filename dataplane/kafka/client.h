@@ -79,7 +79,8 @@ struct kafka_config {
     uint32_t produce_record_bytes_max;   /* a record above produce_batch_bytes takes a large one */
     uint32_t produce_large_buffers;
     uint32_t produce_request_bytes_max;
-    uint32_t produce_in_flight_max; /* requests per broker, 1 to 5 */
+    uint32_t produce_in_flight_max;           /* requests per broker, 1 to 5 */
+    uint32_t produce_partition_in_flight_max; /* batches of one partition among them, 1 to 5 */
 
     bool is_transactional;           /* writes inside transactions only */
     uint32_t transaction_timeout_ms; /* the broker aborts an older one; its own cap is above it */

@@ -358,6 +358,7 @@ static uint32_t choose(struct kafka_produce *produce, struct kafka_sink *sink,
     const struct kafka_leader *leader =
         kafka_metadata_leader(&produce->core->metadata, sink->topic_index, sink->partition);
     if (leader == NULL || leader->broker_index != (int32_t)kafka_core_broker_of(connection_index) ||
+        sink->in_flight_count >= produce->core->config.produce_partition_in_flight_max ||
         (sink->in_flight_count > 0 &&
          (sink->in_flight_on != connection_index || !sink->is_established))) {
         return KAFKA_NO_BATCH;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The writing half of a client: sinks (partitions written), idempotent Produce v7 with acks=all,
- * InitProducerId v3; or, under a transactional id (transaction.h), inside its transactions. What gathers in a sink while its requests are in flight is its next batch;
- * there is no linger. Up to produce_in_flight_max requests a broker, one batch a partition each.
+ * InitProducerId v3; or, under a transactional id (transaction.h), inside its transactions. What
+ * gathers in a sink while its requests are in flight is its next batch; there is no linger. Up to
+ * produce_in_flight_max requests a broker, one batch a partition each, and up to
+ * produce_partition_in_flight_max batches of one partition among them.
  *
  * A sink's batches stand in one queue, oldest first:
  *
@@ -24,7 +26,9 @@
  *      apart, be it record by record. A large buffer holds a single record.
  *   7. A batch leaves only while fewer than five stand before it in the queue, the acknowledged
  *      ones included: a broker knows the last five of a producer, and an older one that was
- *      stored under an error code must still be recognised when it comes again.
+ *      stored under an error code must still be recognised when it comes again. A broker that
+ *      was restarted may know the last one only: of those that can be there without our knowing,
+ *      there is no more than one where produce_partition_in_flight_max is 1.
  * Source: KIP-98, KIP-360, KIP-679. */
 #pragma once
 

@@ -37,6 +37,7 @@ struct broker_faults {
     uint32_t error;       /* of a partition in an answer: a random error code */
     uint32_t sequence;    /* of a produced batch: a false sequence error */
     uint32_t expire;      /* of a produced batch: before it, the partition forgets its producers */
+    uint32_t shorten;     /* of a produced batch: before it, of each producer the last is known */
     uint32_t garbage;     /* of an answer: mangled */
     uint32_t flip;        /* of a fetched batch: a bit is wrong */
     uint32_t move;        /* of a step: a leader moves */

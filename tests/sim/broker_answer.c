@@ -442,6 +442,19 @@ int broker_answer_fetch(struct broker *broker, uint32_t node, struct span body, 
     return 0;
 }
 
+/* As a restarted broker does: its snapshot of producers holds the last batch of each. */
+static void shorten(struct broker_partition *partition)
+{
+    for (uint32_t i = 0; i < partition->producer_count; i++) {
+        struct broker_producer *producer = &partition->producers[i];
+        if (producer->recent_count > 1) {
+            producer->recent[0] =
+                producer->recent[(producer->recent_count - 1) % BROKER_DUPLICATES];
+            producer->recent_count = 1;
+        }
+    }
+}
+
 /* Codes before the append, and codes after it, as brokers do. */
 static int16_t produce_partition(struct broker *broker, uint32_t node,
                                  struct broker_partition *partition, struct span batch,
@@ -463,6 +476,9 @@ static int16_t produce_partition(struct broker *broker, uint32_t node,
     }
     if (broker_chance(broker, broker->config.faults.expire)) {
         partition->producer_count = 0; /* as a restarted broker does with producers of old times */
+    }
+    if (broker_chance(broker, broker->config.faults.shorten)) {
+        shorten(partition);
     }
     code = broker_log_produce(broker, partition, batch, base_offset);
     if (code == 0 && has_error) {

@@ -3,7 +3,8 @@
  * and the load. Checked from outside the client: every visible record of the log is handed up
  * exactly once and in order with its bytes, timestamp and headers; every record produced is in the
  * log exactly once and in order, but for those that the broker refuses, which are counted lost.
- * Where the broker forgets its producers a record may be there twice, and then that is counted.
+ * Where the broker forgets its producers a record may be there twice, and then that is counted;
+ * where it forgets all but their last batch, not with one batch of a partition on its way.
  *
  *   sim_kafka --seeds N [--first S]     many seeds; prints the first that fails and exits 1
  *   sim_kafka --seed S                  one seed, with its story */
@@ -89,6 +90,9 @@ static struct broker_faults draw_faults(uint64_t seed, struct broker *broker)
     if (seed % 16 == 5) {
         faults.sequence = (uint32_t)(broker_random(broker) % 200);
     }
+    if (seed % 16 == 9) {
+        faults.shorten = (uint32_t)(broker_random(broker) % 800);
+    }
     if (seed % 16 == 13) {
         faults.expire = (uint32_t)(broker_random(broker) % 800);
     }
@@ -168,6 +172,10 @@ static void make_client(struct world *world, bool reads_committed)
     config.produce_large_buffers = 2;
     config.produce_request_bytes_max = 1 + (uint32_t)draw(world, 60000);
     config.produce_in_flight_max = 1 + (uint32_t)draw(world, 5);
+    config.produce_partition_in_flight_max = 1 + (uint32_t)draw(world, 5);
+    if (world->broker->config.faults.shorten > 0) {
+        config.produce_partition_in_flight_max = 1; /* what such a broker can tell apart */
+    }
     config.connect_timeout_ms = 100;
     config.request_timeout_ms = 800;
     config.retry_backoff_ms = 1 + (uint32_t)draw(world, 30);
