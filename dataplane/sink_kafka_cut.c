@@ -118,21 +118,27 @@ static void recover(struct sink_kafka *sink)
     sink->is_recovered = true;
 }
 
-/* Moves committed slots on. One free slot is always wanted beside the current one: a cut may come
- * any moment. */
+/* Moves committed slots on. One is wanted free beside the current one, for a cut may come any
+ * moment. Where a checkpoint under way will free one, that is waited for while there is a current
+ * one; else a client takes its other id. */
 static void free_slots(struct sink_kafka *sink)
 {
     struct slot *committed = NULL;
     bool has_free = false;
+    bool is_coming = false;
     for (uint32_t i = 0; i < sink->pool_count; i++) {
         struct slot *slot = &sink->slots[i];
         if (slot->state == SLOT_COMMITTED && slot->listed_id < sink->complete_id) {
             slot->state = SLOT_FREE;
         }
         has_free |= slot->state == SLOT_FREE;
-        committed = slot->state == SLOT_COMMITTED ? slot : committed;
+        if (slot->state == SLOT_COMMITTED) {
+            committed = slot;
+            is_coming |= slot->listed_id < sink->cut_id;
+        }
     }
-    if (!has_free && committed != NULL) {
+    is_coming = is_coming && sink->current != INDEX_NONE && sink->complete_id < sink->cut_id;
+    if (committed != NULL && !has_free && !is_coming) {
         committed->id = (committed->id + 1) % SLOT_IDS;
         committed->listed_id = 0;
         committed->state = SLOT_FREE;
@@ -214,14 +220,16 @@ void sink_kafka_cut(struct record_sink *self, uint64_t id, struct facts_writer *
 {
     struct sink_kafka *sink = (struct sink_kafka *)self;
     ASSERT(facts != NULL);
-    ASSERT(sink->cuts_in == 0 || sink->cuts[(sink->cuts_in - 1) % SINK_KAFKA_CUTS_MAX].id < id);
+    ASSERT(sink->cut_id < id);
+    sink->cut_id = id;
     note_cut(sink, id);
     if (sink->current != INDEX_NONE && sink->slots[sink->current].is_used) {
         sink->slots[sink->current].state = SLOT_PREPARED;
         sink->slots[sink->current].cut_id = id;
         sink->current = INDEX_NONE;
     }
-    for (uint32_t i = 0; i < sink->pool_count; i++) {
+    const bool has_ids = sink->is_recovering || sink->is_recovered;
+    for (uint32_t i = 0; i < sink->pool_count && has_ids; i++) {
         struct slot *slot = &sink->slots[i];
         if (slot->state == SLOT_PREPARED || slot->state == SLOT_COMMITTING) {
             slot->listed_id = id;

@@ -70,6 +70,7 @@ struct sink_kafka {
     struct slot slots[SINK_KAFKA_POOL_MAX];
     uint32_t pool_count;
     uint32_t current;     /* slot that takes records, INDEX_NONE none */
+    uint64_t cut_id;      /* the newest cut */
     uint64_t complete_id; /* the newest complete checkpoint */
     uint32_t rest;        /* polls until clients without work are looked at */
     bool is_recovered;
