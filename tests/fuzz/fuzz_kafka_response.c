@@ -2,8 +2,8 @@
 /* The whole client against a peer whose answers are the input. Each request is answered by a chunk
  * of it: one byte of mode, two of length, then the body. Mode bits choose whether the framing and
  * the correlation id are right (else the chunk is the raw stream) and whether ApiVersions is
- * answered well, so that all later APIs are reached. Nothing may crash, and the client must stay
- * usable. */
+ * answered well, so that all later APIs are reached. Bit 3 of the first mode makes the client a
+ * transactional one. Nothing may crash, and the client must stay usable. */
 #include <stdlib.h>
 
 #include "dataplane/kafka/client.h"
@@ -120,10 +120,11 @@ static void put_i32(struct peer *peer, uint32_t value)
     put(peer, raw, sizeof(raw));
 }
 
-/* Fetch 11, Produce 7, ListOffsets 2, Metadata 7, InitProducerId 3 and their neighbours. */
+/* Fetch 11, Produce 7, ListOffsets 2, Metadata 7, InitProducerId 3, FindCoordinator 2,
+ * AddPartitionsToTxn 1, EndTxn 1 and their neighbours. */
 static void put_versions(struct peer *peer, uint32_t correlation)
 {
-    static const uint8_t keys[] = {0, 1, 2, 3, 18, 22};
+    static const uint8_t keys[] = {0, 1, 2, 3, 10, 18, 22, 24, 26};
     put_i32(peer, 4 + 2 + 1 + sizeof(keys) * 7 + 4 + 1);
     put_i32(peer, correlation);
     static const uint8_t head[] = {0, 0, sizeof(keys) + 1};
@@ -176,7 +177,7 @@ static void step_peer(struct peer *peer)
     }
 }
 
-static struct kafka_client *make_client(struct world *world)
+static struct kafka_client *make_client(struct world *world, bool is_transactional)
 {
     struct kafka_config config;
     kafka_config_init(&config);
@@ -200,10 +201,14 @@ static struct kafka_client *make_client(struct world *world)
     config.request_timeout_ms = 60;
     config.retry_backoff_ms = 1;
     config.reconnect_backoff_ms = 1;
+    config.is_transactional = is_transactional;
     struct kafka_connector connector = {.connect = connect_peer, .context = world};
     struct kafka_client *client = NULL;
     int status = kafka_client_create(&config, &connector, &client, NULL);
     ASSERT(status == 0);
+    if (is_transactional) {
+        kafka_client_transaction_start(client, "id");
+    }
     return client;
 }
 
@@ -220,6 +225,18 @@ static void load(struct kafka_client *client)
                                               .reset = KAFKA_RESET_EARLIEST};
         (void)kafka_client_assign(client, &assignment, &index);
         (void)kafka_client_sink(client, topic, i, &index);
+    }
+}
+
+/* A transaction of a few turns, one after another. */
+static void turn_transaction(struct kafka_client *client, uint64_t turn)
+{
+    struct kafka_transaction_status status;
+    kafka_client_transaction_status(client, &status);
+    if (status.state == KAFKA_TRANSACTION_READY) {
+        (void)kafka_client_transaction_begin(client);
+    } else if (status.state == KAFKA_TRANSACTION_OPEN && turn % 8 == 0) {
+        kafka_client_transaction_end(client, turn % 16 == 0);
     }
 }
 
@@ -247,11 +264,13 @@ static void turn(struct kafka_client *client, struct world *world, uint64_t now_
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct world world = {.tape = {.data = data, .size = size}};
-    struct kafka_client *client = make_client(&world);
+    const bool is_transactional = size > 0 && (data[0] & 8) != 0;
+    struct kafka_client *client = make_client(&world, is_transactional);
     load(client);
     uint64_t now_ns = 1;
     for (int i = 0; i < TURNS_MAX && world.tape.size - world.tape.at >= 3; i++) {
         turn(client, &world, now_ns += STEP_NS);
+        turn_transaction(client, (uint64_t)i);
     }
     kafka_client_destroy(client);
     while (world.peers != NULL) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A lane that does nothing but write numbers, with checkpoints in a file, for test_transactions:
  *
- *     exactly_once BROKER:PORT CHECKPOINT COUNT EVERY [LANE [die STEP N | fail EVERY_NTH]]
+ *     exactly_once BROKER:PORT CHECKPOINT COUNT EVERY [LANE [die STEP N | fail EVERY_NTH | slow US]]
  *
  * Numbers 0 to COUNT - 1 go to the topic $EXACT exactly once and to $PLAIN at once, a checkpoint
  * every EVERY numbers, two under way at a time. It goes on from the file when there is one. `die`
  * ends the process without a word at the N-th checkpoint, STEP being cut, settled, durable (before
- * the sink is told) or complete (right behind that); `fail` gives every n-th checkpoint up. */
+ * the sink is told) or complete (right behind that); `fail` completes only every n-th checkpoint; `slow` sleeps so many microseconds a
+ * turn. Transactions time out after $TRANSACTION_MS. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@
 #define UNDER_WAY_MAX   2
 #define FACTS_BYTES     (64 << 10)
 #define FACTS_MAX       64
-#define PATIENCE_NS     UINT64_C(40000000000)
+#define PATIENCE_NS     UINT64_C(200000000000)
 #define DIED            9
 #define PARTITION_COUNT 2
 
@@ -41,6 +42,7 @@ struct lane {
     const char *die_step;
     uint64_t die_nth;
     uint64_t fail_every;
+    useconds_t pause_us;
     struct kernel_streams streams;
     struct kafka_client *clients[POOL_COUNT + 1]; /* the plain one last */
     struct sink_kafka *sink;
@@ -74,6 +76,9 @@ static void turn(struct lane *lane)
     const uint64_t now_ns = now();
     struct kafka_event event;
     int16_t code = 0;
+    if (lane->pause_us > 0) {
+        (void)usleep(lane->pause_us);
+    }
     (void)kernel_streams_poll(&lane->streams, now_ns);
     (void)record_sink_poll(lane->records, now_ns);
     for (uint32_t i = 0; i <= POOL_COUNT; i++) {
@@ -226,7 +231,9 @@ static int open_clients(struct lane *lane, const char *address, const char *name
     config.stream_receive_bytes = KERNEL_STREAM_RX_BYTES / 2;
     config.topic_partitions_max = 16;
     config.sinks_max = 64;
-    config.transaction_timeout_ms = 60000;
+    const char *timeout_ms = getenv("TRANSACTION_MS");
+    config.transaction_timeout_ms =
+        timeout_ms == NULL ? 120000 : (uint32_t)strtoul(timeout_ms, NULL, 10);
     int status = kafka_client_create(&config, &connector, &lane->clients[POOL_COUNT], &error);
     kafka_config_make_transactional(&config);
     for (uint32_t i = 0; i < POOL_COUNT && status == 0; i++) {
@@ -267,7 +274,7 @@ int main(int argc, char **argv)
     if (argc < 5 || strchr(argv[1], ':') == NULL || getenv("EXACT") == NULL ||
         getenv("PLAIN") == NULL) {
         (void)fprintf(stderr, "usage: exactly_once BROKER:PORT CHECKPOINT COUNT EVERY"
-                              " [LANE [die STEP N | fail EVERY_NTH]]\n");
+                              " [LANE [die STEP N | fail EVERY_NTH | slow US]]\n");
         return 2;
     }
     lane.file = argv[2];
@@ -276,6 +283,8 @@ int main(int argc, char **argv)
     if (argc > 8 && strcmp(argv[6], "die") == 0) {
         lane.die_step = argv[7];
         lane.die_nth = strtoull(argv[8], NULL, 10);
+    } else if (argc > 7 && strcmp(argv[6], "slow") == 0) {
+        lane.pause_us = (useconds_t)strtoul(argv[7], NULL, 10);
     } else if (argc > 7) {
         lane.fail_every = strtoull(argv[7], NULL, 10);
     }
