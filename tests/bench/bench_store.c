@@ -225,9 +225,9 @@ int main(int argc, char **argv)
     if (disk_uring_open(&config, &bench.disk, &error) != 0) {
         stop(path, &error);
     }
-    bench.buffers = mmap(NULL, (size_t)DEPTH * EXTENT_BYTES, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    ASSERT(bench.buffers != MAP_FAILED);
+    bench.buffers = aligned_alloc((size_t)2 << 20, (size_t)DEPTH * EXTENT_BYTES);
+    ASSERT(bench.buffers != NULL);
+    (void)madvise(bench.buffers, (size_t)DEPTH * EXTENT_BYTES, MADV_HUGEPAGE);
     (void)disk_register_memory(bench.disk, bench.buffers, (size_t)DEPTH * EXTENT_BYTES);
     for (uint32_t round = 0; round < ROUNDS; round++) {
         fill_buffers(&bench);
@@ -246,5 +246,6 @@ int main(int argc, char **argv)
     print_pair(&bench, "read", ROW_PLAIN_READ, ROW_STORE_READ);
     disk_close(bench.disk);
     (void)unlink(path);
+    free(bench.buffers);
     return 0;
 }
