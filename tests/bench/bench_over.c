@@ -109,7 +109,11 @@ static void output_flush(struct output *output)
         sum_up(chain, parcel, output->layout);
     } else {
         struct operator* operator= chain->levels[output->level].operator;
-        if (operator->ops->process(operator, 0, parcel) != OPERATOR_DONE) {
+        enum operator_verdict verdict = OPERATOR_AGAIN;
+        while (verdict == OPERATOR_AGAIN) { /* it works in bounded steps */
+            verdict = operator->ops->process(operator, 0, parcel);
+        }
+        if (verdict != OPERATOR_DONE) {
             die(chain->levels[output->level].context.failure.text);
         }
         output_flush(&chain->levels[output->level].output);
@@ -299,7 +303,11 @@ static void advance(struct chain *chain, int64_t watermark_ms)
 {
     for (uint32_t i = 0; i < chain->level_count; i++) {
         struct operator* operator= chain->levels[i].operator;
-        if (operator->ops->advance(operator, watermark_ms) != OPERATOR_DONE) {
+        enum operator_verdict verdict = OPERATOR_AGAIN;
+        while (verdict == OPERATOR_AGAIN) {
+            verdict = operator->ops->advance(operator, watermark_ms);
+        }
+        if (verdict != OPERATOR_DONE) {
             die(chain->levels[i].context.failure.text);
         }
         output_flush(&chain->levels[i].output);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The packer keeps what the calls read, each column once, and gives it back as it was: numbers, wide
- * decimals, text, NULLs; with a tag in front or without. */
+/* The packer keeps what the calls read, each column once, and gives it back as it was: numbers,
+ * wide decimals, text, NULLs; with a tag in front or without. */
 #include "dataplane/operator/over_packer.h"
 
 #include <setjmp.h>
