@@ -59,3 +59,28 @@ typedef int restore_facts_fn(void *context, uint32_t lane, struct span facts);
  * threads  control */
 int restore_facts(struct store *store, uint64_t id, restore_facts_fn *visit, void *context,
                   struct error *error);
+
+struct heap;
+struct table;
+struct timers;
+
+/* One lane's states as a checkpoint holds them, to be read: borrowed for the call. */
+struct restore_view {
+    uint32_t lane;
+    struct heap *heap;
+    struct span list; /* their descriptions (shape.h), state_count of them; the first is the heap */
+    uint32_t state_count;
+    struct table *const *tables;  /* by state; NULL where it is none */
+    struct timers *const *timers; /* as well */
+};
+
+/* Takes one lane.
+ * returns  0 to go on, else -errno */
+typedef int restore_view_fn(void *context, const struct restore_view *view);
+
+/* Shows the states of a checkpoint lane by lane, each in scratch memory.
+ * config   store, id and map are used
+ * returns  0, -EBADMSG, -ENOENT, or what visit returned
+ * threads  control */
+int restore_look(const struct restore_config *config, restore_view_fn *visit, void *context,
+                 struct error *error);

@@ -153,24 +153,29 @@ static int state_copy(const struct restore *restore, const struct scratch *scrat
     return 0;
 }
 
-/* Reads an old lane and copies what the job still has. */
-static int lane_copy(struct restore *restore, uint32_t lane, struct shape_copy *copy,
+/* Reads an old lane into scratch memory, checked, as if it went on there. */
+static int lane_open(struct restore *restore, uint32_t lane, struct scratch *scratch,
                      struct error *error)
 {
-    struct scratch scratch = {0};
     struct arena *arenas[RESTORE_LANES_MAX] = {NULL};
     ASSERT(lane < RESTORE_LANES_MAX);
-    int code = scratch_open(restore, lane, &scratch, error);
+    int code = scratch_open(restore, lane, scratch, error);
     if (code == 0) {
-        arenas[lane] = scratch.arena;
+        arenas[lane] = scratch->arena;
         code = restore_pages(restore, arenas, lane, error);
         code = code == RESTORE_MOVED
                    ? error_set(error, -EBADMSG, "a page of lane %u is out of range", lane)
                    : code;
     }
-    if (code == 0) {
-        code = restore_adopt(scratch.arena, restore->checkpoint.id, error);
-    }
+    return code != 0 ? code : restore_adopt(scratch->arena, restore->checkpoint.id, error);
+}
+
+/* Reads an old lane and copies what the job still has. */
+static int lane_copy(struct restore *restore, uint32_t lane, struct shape_copy *copy,
+                     struct error *error)
+{
+    struct scratch scratch = {0};
+    int code = lane_open(restore, lane, &scratch, error);
     for (uint32_t state = 1; code == 0 && state < scratch.state_count; state++) {
         if (!restore_may_drop(restore->config, scratch.arena->objects[state].name)) {
             code = state_copy(restore, &scratch, state, copy, error);
@@ -195,5 +200,42 @@ int restore_copy(struct restore *restore, struct error *error)
     }
     restore->report->entries = copy.entries;
     free(copy.scratch);
+    return code;
+}
+
+/* Shows one old lane. */
+static int lane_look(struct restore *restore, uint32_t lane, restore_view_fn *visit, void *context,
+                     struct error *error)
+{
+    struct scratch scratch = {0};
+    int code = lane_open(restore, lane, &scratch, error);
+    if (code == 0) {
+        const struct restore_view view = {
+            .lane = lane,
+            .heap = scratch.heap,
+            .list = restore->lists[lane],
+            .state_count = scratch.state_count,
+            .tables = scratch.tables,
+            .timers = scratch.timers,
+        };
+        code = visit(context, &view);
+    }
+    scratch_close(restore->config, &scratch);
+    return code;
+}
+
+int restore_look(const struct restore_config *config, restore_view_fn *visit, void *context,
+                 struct error *error)
+{
+    ASSERT(config->map != NULL && config->unmap != NULL);
+    struct restore_report report = {0};
+    struct restore restore = {.config = config, .report = &report};
+    int code = restore_open(&restore, error);
+    for (uint32_t lane = 0; code == 0 && lane < restore.checkpoint.lane_count; lane++) {
+        if (restore.lists[lane].data != NULL) {
+            code = lane_look(&restore, lane, visit, context, error);
+        }
+    }
+    restore_close(&restore);
     return code;
 }
