@@ -125,6 +125,9 @@ static void conclude(struct lane_checkpoint *checkpoint, const struct snapshot_o
     if (!outcome->is_durable) {
         count(&checkpoint->counters.failed, 1);
         checkpoint->is_settling = checkpoint->is_settling && !is_last_cut;
+        for (uint32_t i = 0; i < config->sink_count; i++) {
+            record_sink_failed(config->sinks[i], outcome->id);
+        }
         return;
     }
     count(&checkpoint->counters.durable, 1);
