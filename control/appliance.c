@@ -14,9 +14,12 @@
 #include "control/appliance_internal.h"
 
 const char run_help[] =
-    "usage: penstock run APPLIANCE.yaml JOB.sql\n"
+    "usage: penstock run APPLIANCE.yaml JOB.sql [--from ID | --fresh] [--drop-state NAME]…\n"
     "  APPLIANCE.yaml   this box: cores, memory, NIC, Kafka; keys in configs/REFERENCE.md\n"
     "  JOB.sql          a Flink SQL script; SQL.md says what runs\n"
+    "  --from ID        go on from this checkpoint, not from the newest (penstock ckpt list)\n"
+    "  --fresh          begin empty, whatever checkpoints are there\n"
+    "  --drop-state N   forget a state of the checkpoint that the script no longer has\n"
     "Ends when bounded input does. SIGTERM and SIGINT: stop reading, answer what was read, "
     "commit,\n"
     "end; a second one ends at once. SIGUSR1: the ledger now.\n"
@@ -82,8 +85,10 @@ static int lay_box(struct appliance *appliance)
     return status == 0 ? 0 : appliance_fail(appliance, EXIT_USAGE);
 }
 
+/* Snapshots lie in the lanes' memory. */
 static void clear_box(struct appliance *appliance)
 {
+    storage_drop_lanes(appliance->storage);
     box_fini(&appliance->box);
     ASSERT(appliance->box.lane_count == 0);
 }
@@ -282,6 +287,59 @@ static int make_job(struct appliance *appliance)
     return status == 0 ? 0 : appliance_fail(appliance, EXIT_USAGE);
 }
 
+static int open_storage(struct appliance *appliance)
+{
+    ASSERT(appliance != NULL);
+    if (appliance->config.checkpoint.path[0] == '\0') {
+        return 0;
+    }
+    const int status =
+        storage_open(&appliance->config, stderr, &appliance->storage, &appliance->error);
+    return status == 0 ? 0 : appliance_fail(appliance, EXIT_USAGE);
+}
+
+static void close_storage(struct appliance *appliance)
+{
+    storage_close(appliance->storage);
+    appliance->storage = NULL;
+}
+
+static int make_snapshots(struct appliance *appliance)
+{
+    if (appliance->storage == NULL) {
+        return 0;
+    }
+    const int status = storage_make_lanes(appliance->storage, &appliance->box, &appliance->error);
+    return status == 0 ? 0 : appliance_fail(appliance, EXIT_USAGE);
+}
+
+/* A state that does not fit is the script's matter: it was changed. */
+static int resume(struct appliance *appliance)
+{
+    if (appliance->storage == NULL) {
+        return 0;
+    }
+    const int status = storage_resume(appliance->storage, &appliance->box, &appliance->resume,
+                                      stderr, &appliance->error);
+    return status == 0 ? 0
+                       : appliance_fail(appliance, status == -ENOTSUP ? EXIT_REFUSED : EXIT_USAGE);
+}
+
+static int start_storage(struct appliance *appliance)
+{
+    if (appliance->storage == NULL) {
+        return 0;
+    }
+    const int status = storage_start(appliance->storage, &appliance->box, appliance->script_path,
+                                     &appliance->error);
+    return status == 0 ? 0 : appliance_fail(appliance, EXIT_USAGE);
+}
+
+static void stop_storage(struct appliance *appliance)
+{
+    storage_stop(appliance->storage);
+}
+
 static int open_positions(struct appliance *appliance)
 {
     ASSERT(appliance != NULL);
@@ -344,11 +402,15 @@ static const struct step steps[] = {
     {"ledger file", check_ledger_file, NULL},
     {"control socket", open_socket, close_socket},
     {"control core", take_control_core, NULL},
+    {"checkpoint store", open_storage, close_storage},
     {"topics", open_metadata, close_metadata},
     {"memory", make_memory, NULL},
     {"network", open_network, close_network},
+    {"snapshots", make_snapshots, NULL},
     {"job", make_job, clear_box},
+    {"resume", resume, NULL},
     {"positions", open_positions, close_positions},
+    {"storage thread", start_storage, stop_storage},
     {"threads", start_lanes, stop_lanes},
 };
 
@@ -390,10 +452,47 @@ static int run_box(struct appliance *appliance, const sigset_t *signals)
     return appliance->exit_code;
 }
 
+/* Reads the options behind the two files; false when one is wrong. */
+static bool read_resume(int argc, char **argv, struct storage_resume *out)
+{
+    const char **names = (const char **)calloc((size_t)argc, sizeof(*names));
+    if (names == NULL) {
+        return false;
+    }
+    out->drop_states = names;
+    for (int i = 3; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        char *end = NULL;
+        if (strcmp(argv[i], "--fresh") == 0) {
+            out->is_fresh = true;
+        } else if (strcmp(argv[i], "--from") == 0) {
+            out->from_id = value[0] >= '0' && value[0] <= '9' ? strtoull(value, &end, 10) : 0;
+            if (out->from_id == 0 || *end != '\0') {
+                return false;
+            }
+            i++;
+        } else if (strcmp(argv[i], "--drop-state") == 0 && value[0] != '\0') {
+            names[out->drop_count++] = value;
+            i++;
+        } else {
+            return false;
+        }
+    }
+    return !(out->is_fresh && out->from_id != 0);
+}
+
+static void free_appliance(struct appliance *appliance)
+{
+    free((void *)(uintptr_t)appliance->resume.drop_states);
+    free(appliance);
+}
+
 int run_command(int argc, char **argv)
 {
-    if (argc != 3) {
+    struct storage_resume resume = {0};
+    if (argc < 3 || !read_resume(argc, argv, &resume)) {
         (void)fputs(run_help, stderr);
+        free((void *)(uintptr_t)resume.drop_states);
         return EXIT_USAGE;
     }
     struct appliance *appliance = calloc(1, sizeof(*appliance));
@@ -403,6 +502,7 @@ int run_command(int argc, char **argv)
     }
     appliance->config_path = argv[1];
     appliance->script_path = argv[2];
+    appliance->resume = resume;
     /* Blocked before any thread starts, so that only this one takes them. */
     (void)sigemptyset(&signals);
     (void)sigaddset(&signals, SIGINT);
@@ -410,7 +510,7 @@ int run_command(int argc, char **argv)
     (void)sigaddset(&signals, SIGUSR1);
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
     const int code = run_box(appliance, &signals);
-    free(appliance);
+    free_appliance(appliance);
     return code;
 }
 

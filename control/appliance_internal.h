@@ -10,12 +10,14 @@
 #include "control/control_socket.h"
 #include "control/job_file.h"
 #include "control/positions.h"
+#include "control/storage.h"
 
 /* How far the end of a run is. */
 enum appliance_phase {
     APPLIANCE_RUNNING = 0,
-    APPLIANCE_DRAINING, /* told to stop: what was read is worked off */
-    APPLIANCE_STOPPED,  /* in order; nothing is left to do */
+    APPLIANCE_DRAINING,      /* told to stop: what was read is worked off */
+    APPLIANCE_CHECKPOINTING, /* all is answered; the last checkpoint is made */
+    APPLIANCE_STOPPED,       /* in order; nothing is left to do */
 };
 
 struct appliance {
@@ -25,7 +27,15 @@ struct appliance {
     struct job_file script;
     struct metadata *metadata; /* NULL: no control_bootstrap */
     struct box box;
-    struct positions *positions;   /* NULL without metadata */
+    struct positions *positions;     /* NULL without metadata */
+    struct storage *storage;         /* NULL: checkpoint.path is not set */
+    struct storage_resume resume;    /* of the command line; drop_states is owned */
+    struct checkpoint_report report; /* the last one */
+    bool is_full; /* the state memory of full_core is used up, and that ends the run */
+    uint32_t full_core;
+    uint32_t failed_count; /* checkpoints in a row */
+    uint64_t final_began_ns;
+    uint64_t final_id;             /* 0: not whole yet */
     struct control_socket *socket; /* NULL: run.control_socket is not set */
     enum appliance_phase phase;
     uint64_t drain_began_ns;

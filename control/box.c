@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -13,6 +14,7 @@
 #define PARCEL_BYTES_MIDDLE  (UINT32_C(64) << 10)
 #define PARCEL_BYTES_LARGE   (UINT32_C(1) << 20)
 #define PARCEL_BYTES_LARGEST (UINT32_C(20) << 20)
+#define RESERVE_PERCENT      4 /* of state memory, for what is in flight when it is full */
 #define HEAP_STEPS           8 /* blocks given back in one turn */
 #define MIB_BYTES            (UINT64_C(1) << 20)
 
@@ -92,13 +94,23 @@ int box_init(struct box *box, const struct appliance_config *config, const struc
         const struct plan_node *node = plan->nodes[i];
         sources += node->operator== PLAN_SOURCE ? 1 : 0;
         if (writes_kafka(node)) {
-            box->topics[box->topic_count++] = node->sink.topic;
+            box->topics[box->topic_count++] = (struct sink_kafka_topic){
+                .name = node->sink.topic, .exactly_once = node->sink.exactly_once};
+            if (node->sink.exactly_once && box->transactional_id_prefix == NULL) {
+                box->transactional_id_prefix = node->sink.transactional_id_prefix;
+            }
         } else if (has_dead_letters(node)) {
-            box->topics[box->topic_count++] = node->source.dead_letter_topic;
+            box->topics[box->topic_count++] =
+                (struct sink_kafka_topic){.name = node->source.dead_letter_topic};
         }
     }
     if (sources > BOX_SOURCES_MAX) {
         return error_set(error, -E2BIG, "%u source tables, at most %u", sources, BOX_SOURCES_MAX);
+    }
+    if (box->transactional_id_prefix != NULL && config->checkpoint.path[0] == '\0') {
+        (void)snprintf(error->place, sizeof(error->place), "checkpoint.path");
+        return error_set(error, -EINVAL,
+                         "the script writes exactly-once, which needs checkpoints: set it");
     }
     return lay_lanes(box, error);
 }
@@ -123,11 +135,14 @@ uint32_t box_queue_count(const struct box *box)
 static int make_state(struct box_lane *lane, uint64_t bytes, struct error *error)
 {
     ASSERT(lane != NULL);
+    const uint64_t pages = bytes / ARENA_PAGE_BYTES;
+    const uint64_t warn_percent = lane->box->config->memory.warn_percent;
     const struct arena_config config = {
         .memory = mapping_take(lane->mapping, bytes),
         .bytes = bytes,
         .shard_count = BOX_SHARDS,
-        .warn_pages_free = (uint32_t)(bytes / 4096 / 10),
+        .warn_pages_free = (uint32_t)(pages * (100 - warn_percent) / 100),
+        .reserve_pages = (uint32_t)(pages * RESERVE_PERCENT / 100),
     };
     if (config.memory == NULL) {
         return error_set(error, -ENOMEM,
@@ -271,7 +286,8 @@ static void tell(struct box_lane *lane, struct kafka_client *client)
         case KAFKA_EVENT_TOPIC_TOO_WIDE:
         case KAFKA_EVENT_PARTITION_FAILED:
         case KAFKA_EVENT_PRODUCE_RECORD_LOST:
-        case KAFKA_EVENT_PRODUCE_FAILED: {
+        case KAFKA_EVENT_PRODUCE_FAILED:
+        case KAFKA_EVENT_TRANSACTION_LOST: {
             struct error reason = {0};
             memcpy(reason.text, event.text, sizeof(event.text));
             lane_fail(lane->lane, &reason);
@@ -324,6 +340,9 @@ static uint32_t poll_edges(void *context, uint64_t now_ns)
         work += record_sink_poll(sink_kafka_records(lane->sink), now_ns);
         tell(lane, lane->writer);
     }
+    for (uint32_t i = 0; i < lane->pool_count; i++) {
+        tell(lane, lane->pool[i]);
+    }
     for (uint32_t i = 0; i < lane->source_count; i++) {
         tell(lane, lane->sources[i].client);
     }
@@ -331,6 +350,60 @@ static uint32_t poll_edges(void *context, uint64_t now_ns)
         await_brokers(lane, now_ns);
     }
     return work;
+}
+
+static void take_durable(void *context, uint32_t number, uint64_t id, struct span facts)
+{
+    struct box *box = context;
+    ASSERT(number < box->lane_count && id > box->lanes[number].durable_id);
+    (void)facts;
+    box->lanes[number].durable_id = id;
+}
+
+/* Tells control what has become visible; sinks are asked only when there is news. */
+static uint32_t publish(void *context, uint64_t now_ns)
+{
+    struct box_lane *lane = context;
+    (void)now_ns;
+    if (lane->durable_id != atomic_load_explicit(&lane->visible_id, memory_order_relaxed) &&
+        (lane->sink == NULL || record_sink_flushed(sink_kafka_records(lane->sink)))) {
+        /* Relaxed: the number alone is what is told. */
+        atomic_store_explicit(&lane->visible_id, lane->durable_id, memory_order_relaxed);
+    }
+    return 0;
+}
+
+static int make_checkpoint(struct box_lane *lane, struct error *error)
+{
+    struct box *box = lane->box;
+    struct lane_checkpoint_config config = {
+        .job = box->job,
+        .lane = lane->number,
+        .snapshot = lane->snapshot,
+        .durable = take_durable,
+        .durable_context = box,
+    };
+    if (lane->sink != NULL) {
+        config.sinks[config.sink_count++] = sink_kafka_records(lane->sink);
+    }
+    if (lane->printer != NULL) {
+        config.sinks[config.sink_count++] = lane->printer;
+    }
+    const int status = lane_checkpoint_create(&config, &lane->checkpoint, error);
+    box->checkpoints[lane->number] = lane->checkpoint;
+    return status;
+}
+
+bool box_is_visible(const struct box *box, uint64_t checkpoint_id)
+{
+    ASSERT(checkpoint_id != 0);
+    for (uint32_t i = 0; i < box->lane_count; i++) {
+        /* Relaxed: the number alone is what counts. */
+        if (atomic_load_explicit(&box->lanes[i].visible_id, memory_order_relaxed) < checkpoint_id) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static int make_lane(struct box_lane *lane, struct error *error)
@@ -346,6 +419,15 @@ static int make_lane(struct box_lane *lane, struct error *error)
     if (lane->heap != NULL) {
         config.after[config.after_count++] =
             (struct lane_poller){.poll = poll_heap, .context = lane->heap};
+    }
+    if (lane->snapshot != NULL) {
+        const int status = make_checkpoint(lane, error);
+        if (status != 0) {
+            return status;
+        }
+        config.before[config.before_count++] =
+            (struct lane_poller){.poll = lane_checkpoint_poll, .context = lane->checkpoint};
+        config.after[config.after_count++] = (struct lane_poller){.poll = publish, .context = lane};
     }
     if (lane->stack != NULL) {
         config.before[config.before_count++] =
@@ -402,6 +484,10 @@ int box_make_job(struct box *box, struct error *error)
         .sink_ops = &table_sink_ops,
         .hooks = {.clock = box_clock},
     };
+    if (box->lanes[0].snapshot != NULL) {
+        config.hooks.cut = lane_checkpoint_cut;
+        config.hooks.cut_context = box->checkpoints;
+    }
     size_parcels(&config, box->config->memory.parcels_mib * MIB_BYTES);
     for (uint32_t i = 0; i < box->lane_count; i++) {
         const struct box_lane *lane = &box->lanes[i];

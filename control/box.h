@@ -13,12 +13,14 @@
 #include "control/news.h"
 #include "dataplane/job.h"
 #include "dataplane/lane.h"
+#include "dataplane/lane_checkpoint.h"
 #include "dataplane/sink_kafka.h"
 #include "dataplane/source_kafka.h"
 #include "dataplane/table_sink.h"
 #include "dataplane/table_source.h"
 #include "state/arena.h"
 #include "state/heap.h"
+#include "state/snapshot.h"
 
 #define BOX_SOURCES_MAX 32 /* source tables of a plan */
 #define BOX_SHARDS      256
@@ -44,10 +46,18 @@ struct box_lane {
     struct mapping *mapping;
     struct arena *arena;
     struct heap *heap;
+    struct snapshot *snapshot;          /* borrowed; NULL: no checkpoints */
+    struct lane_checkpoint *checkpoint; /* where there is a snapshot */
+    uint64_t durable_id;                /* the last that the lane was told of */
+    /* The last durable one whose answers are all visible: sinks have nothing under way. Written by
+     * the lane, read by control. */
+    _Atomic uint64_t visible_id;
     struct box_source sources[BOX_SOURCES_MAX];
     uint32_t source_count;
     struct kafka_client *writer; /* transmit lanes, and receive lanes with dead letters */
     struct sink_kafka *sink;
+    struct kafka_client *pool[SINK_KAFKA_POOL_MAX]; /* transactional; where tables want it */
+    uint32_t pool_count;
     struct record_sink *printer;
     struct news *news;
     uint64_t first_poll_ns; /* 0: not yet polled */
@@ -65,11 +75,13 @@ struct box {
     struct network *network;
     struct box_lane lanes[PLACEMENT_LANES_MAX];
     uint32_t lane_count;
-    const char **topics; /* that are written; a sink's topic is its place here */
+    struct sink_kafka_topic *topics;     /* that are written; a sink's topic is its place here */
+    const char *transactional_id_prefix; /* of the first table written exactly-once; NULL: none */
     uint32_t topic_count;
     struct table_source_environment source_environment;
     struct table_sink_environment sink_environment;
     struct job *job;
+    struct lane_checkpoint *checkpoints[PLACEMENT_LANES_MAX]; /* the lanes', for the job's hook */
 };
 
 /* Lays lanes over the cores of the three roles, and lists the topics that the plan writes.
@@ -89,6 +101,18 @@ int box_make_edges(struct box *box, struct metadata *metadata, struct error *err
 
 /* Makes the job and the lanes around it. */
 int box_make_job(struct box *box, struct error *error);
+
+/* Hands the lanes what a checkpoint says of transactions: those that belong to it are committed, all
+ * others of the job aborted, before new ones begin. To be called at every start.
+ * facts    of all lanes that it was made on, lane_count of them; none without a checkpoint
+ * threads  control, before lanes run */
+int box_recover(struct box *box, const struct span *facts, uint32_t lane_count,
+                struct error *error);
+
+/* Tells whether every lane has heard that a checkpoint is durable, and all that was written before
+ * it is visible.
+ * threads  control */
+bool box_is_visible(const struct box *box, uint64_t checkpoint_id);
 
 /* Starts one pinned thread a lane. */
 int box_start(struct box *box, struct error *error);

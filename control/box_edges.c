@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "control/box.h"
+#include "dataplane/facts.h"
 #include "dataplane/sink_print.h"
 
 static int read_positions(struct box_source *source, struct metadata *metadata, struct error *error)
@@ -51,7 +52,14 @@ static int read_positions(struct box_source *source, struct metadata *metadata, 
     return status;
 }
 
-static int make_client(struct box_lane *lane, const char *servers, bool read_committed,
+/* What a client of a lane is for. */
+struct client_wish {
+    const char *servers;
+    bool read_committed;
+    bool is_transactional;
+};
+
+static int make_client(struct box_lane *lane, const struct client_wish *wish,
                        struct kafka_client **out, struct error *error)
 {
     ASSERT(lane != NULL);
@@ -60,9 +68,14 @@ static int make_client(struct box_lane *lane, const char *servers, bool read_com
     if (config == NULL) {
         return error_set(error, -ENOMEM, "out of memory");
     }
-    int status = network_kafka_config(lane->box->config, servers, config, error);
+    int status = network_kafka_config(lane->box->config, wish->servers, config, error);
     if (status == 0) {
-        config->read_committed = read_committed;
+        config->read_committed = wish->read_committed;
+        if (wish->is_transactional) {
+            kafka_config_make_transactional(config);
+            config->transaction_timeout_ms =
+                (uint32_t)lane->box->config->kafka.transaction_timeout_ms;
+        }
         config->seed = box_clock(NULL) + lane->number;
         const size_t bytes = kafka_client_bytes(config);
         config->memory =
@@ -101,8 +114,11 @@ static int make_source(struct box_lane *lane, const struct plan_node *node, uint
     struct box_source *source = &lane->sources[lane->source_count];
     source->node = node;
     lane->source_count++;
-    int status = make_client(lane, node->source.bootstrap_servers, node->source.read_committed,
-                             &source->client, error);
+    const struct client_wish wish = {
+        .servers = node->source.bootstrap_servers,
+        .read_committed = node->source.read_committed,
+    };
+    int status = make_client(lane, &wish, &source->client, error);
     if (status == 0 && node->source.startup == PLAN_STARTUP_GROUP_OFFSETS && metadata != NULL) {
         status = read_positions(source, metadata, error);
     }
@@ -172,35 +188,96 @@ static int check_one_cluster(const struct box *box, struct error *error)
     return 0;
 }
 
-/* Answers that show at once would break what the table asks for. */
-static int check_delivery(const struct box *box, struct error *error)
+/* The transactional clients of a lane. */
+static int make_pool(struct box_lane *lane, struct error *error)
 {
-    ASSERT(box->plan->node_count <= PLAN_NODES_MAX);
-    ASSERT(error != NULL);
-    for (uint32_t i = 0; i < box->plan->node_count; i++) {
-        const struct plan_node *node = box->plan->nodes[i];
-        if (node->operator== PLAN_SINK && node->sink.exactly_once) {
-            error->line = node->line;
-            error->column = node->column_in_line;
-            return error_set(error, -ENOTSUP,
-                             "table `%s`: a live run cannot deliver exactly once yet",
-                             node->sink.table);
-        }
+    const struct box *box = lane->box;
+    if (box->transactional_id_prefix == NULL) {
+        return 0;
     }
-    return 0;
+    int status = 0;
+    for (uint32_t i = 0; i < box->config->kafka.transactions && status == 0; i++) {
+        const struct client_wish wish = {.servers = written_servers(box->plan),
+                                         .is_transactional = true};
+        status = make_client(lane, &wish, &lane->pool[i], error);
+        lane->pool_count += status == 0 ? 1 : 0;
+    }
+    return status;
 }
 
 static int make_sink(struct box_lane *lane, struct error *error)
 {
-    int status = make_client(lane, written_servers(lane->box->plan), false, &lane->writer, error);
-    struct sink_kafka_topic topics[SINK_KAFKA_TOPICS_MAX];
-    const uint32_t count = lane->box->topic_count;
-    for (uint32_t i = 0; i < count && i < SINK_KAFKA_TOPICS_MAX; i++) {
-        topics[i] = (struct sink_kafka_topic){.name = lane->box->topics[i]};
+    const struct box *box = lane->box;
+    char id[SINK_KAFKA_ID_BYTES];
+    const struct client_wish wish = {.servers = written_servers(box->plan)};
+    int status = make_client(lane, &wish, &lane->writer, error);
+    if (status == 0) {
+        status = make_pool(lane, error);
     }
+    if (status != 0) {
+        return status;
+    }
+    (void)snprintf(id, sizeof(id), "%s-%u",
+                   box->transactional_id_prefix == NULL ? "" : box->transactional_id_prefix,
+                   lane->number);
     const struct sink_kafka_config config = {
-        .client = lane->writer, .topics = topics, .topic_count = count};
-    return status == 0 ? sink_kafka_create(&config, &lane->sink, error) : status;
+        .client = lane->writer,
+        .topics = box->topics,
+        .topic_count = box->topic_count,
+        .pool = lane->pool,
+        .pool_count = lane->pool_count,
+        .transactional_id = id,
+    };
+    return sink_kafka_create(&config, &lane->sink, error);
+}
+
+/* Transactions among facts, of all lanes. */
+struct claims {
+    struct facts_transaction *items; /* owned */
+    uint32_t count;
+    uint32_t capacity;
+};
+
+static bool take_claim(void *context, const struct facts_item *item)
+{
+    struct claims *claims = context;
+    if (item->kind != FACTS_TRANSACTION) {
+        return true;
+    }
+    if (claims->count == claims->capacity) {
+        const uint32_t capacity = claims->capacity == 0 ? 64 : 2 * claims->capacity;
+        struct facts_transaction *items =
+            reallocarray(claims->items, capacity, sizeof(*claims->items));
+        if (items == NULL) {
+            return false;
+        }
+        claims->items = items;
+        claims->capacity = capacity;
+    }
+    claims->items[claims->count++] = item->transaction;
+    return true;
+}
+
+int box_recover(struct box *box, const struct span *facts, uint32_t lane_count, struct error *error)
+{
+    ASSERT(box->job != NULL && (facts != NULL || lane_count == 0));
+    struct claims claims = {0};
+    struct sink_kafka *sinks[PLACEMENT_LANES_MAX];
+    uint32_t sink_count = 0;
+    int status = 0;
+    for (uint32_t i = 0; i < lane_count && status == 0; i++) {
+        status = facts_read(facts[i], take_claim, &claims, error);
+    }
+    for (uint32_t i = 0; i < box->lane_count; i++) {
+        if (box->lanes[i].sink != NULL) {
+            sinks[sink_count++] = box->lanes[i].sink;
+        }
+    }
+    if (status == 0 && (sink_count != 0 || claims.count != 0)) {
+        status = sink_kafka_recover(sinks, sink_count, claims.items, claims.count, error);
+    }
+    free(claims.items);
+    return status;
 }
 
 int box_make_edges(struct box *box, struct metadata *metadata, struct error *error)
@@ -209,7 +286,6 @@ int box_make_edges(struct box *box, struct metadata *metadata, struct error *err
     uint32_t receiver = 0;
     uint32_t queue = 0;
     int status = check_one_cluster(box, error);
-    status = status == 0 ? check_delivery(box, error) : status;
     for (uint32_t i = 0; i < box->lane_count && status == 0; i++) {
         struct box_lane *lane = &box->lanes[i];
         if (!lane->receive && !lane->transmit) {
@@ -241,6 +317,9 @@ static void fini_edges(struct box_lane *lane)
     }
     sink_kafka_destroy(lane->sink);
     kafka_client_destroy(lane->writer);
+    for (uint32_t i = 0; i < lane->pool_count; i++) {
+        kafka_client_destroy(lane->pool[i]);
+    }
     sink_print_destroy(lane->printer);
 }
 
@@ -250,6 +329,7 @@ void box_fini(struct box *box)
     for (uint32_t i = 0; i < box->lane_count; i++) {
         ASSERT(!box->lanes[i].is_running);
         lane_destroy(box->lanes[i].lane);
+        lane_checkpoint_destroy(box->lanes[i].checkpoint);
     }
     job_destroy(box->job);
     for (uint32_t i = 0; i < box->lane_count; i++) {

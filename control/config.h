@@ -86,6 +86,8 @@ struct appliance_config {
         uint64_t produce_in_flight;
         bool produce_lz4;
         uint64_t commit_interval_ms;
+        uint64_t transactions;
+        uint64_t transaction_timeout_ms;
     } kafka;
     struct {
         char *path; /* "" no checkpoints */

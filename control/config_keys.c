@@ -81,6 +81,16 @@ const struct config_key config_keys[] = {
      "Compress written batches with lz4.", NULL},
     {"kafka", "commit_interval_ms", AT(kafka.commit_interval_ms), KEY_NUMBER, 10, 3600000, "1000",
      "How often positions are committed to the group for outside monitoring, ms.", NULL},
+    {"kafka", "transactions", AT(kafka.transactions), KEY_NUMBER, 3, 8, "4",
+     "Transactions of one lane under way at once, where tables are written exactly-once; each has "
+     "a "
+     "connection of its own to every broker that is written to.",
+     NULL},
+    {"kafka", "transaction_timeout_ms", AT(kafka.transaction_timeout_ms), KEY_NUMBER, 1000, 900000,
+     "600000",
+     "How long the brokers wait for the end of a transaction, ms, at most their "
+     "transaction.max.timeout.ms: a box that is down for longer loses what waited for its commit.",
+     NULL},
     {"checkpoint", "path", AT(checkpoint.path), KEY_TEXT, 0, 0, "",
      "File or raw block device that checkpoints go to; empty: none are made.", NULL},
     {"checkpoint", "size_mib", AT(checkpoint.size_mib), KEY_NUMBER, 8, UINT64_C(1) << 30, "4096",

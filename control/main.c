@@ -5,6 +5,7 @@
 
 #include "base.h"
 #include "control/appliance.h"
+#include "control/ckpt.h"
 #include "control/ctl.h"
 #include "control/replay.h"
 #include "control/replay_options.h"
@@ -24,7 +25,9 @@ static const struct command commands[] = {
     {"run", run_command, "APPLIANCE.yaml JOB.sql   run the job on this box", run_help},
     {"replay", replay_command, "JOB.sql --in DIR --out DIR   run it over recorded files",
      replay_help},
-    {"ctl", ctl_command, "SOCKET|APPLIANCE.yaml REQUEST   ask a running box, or stop it"},
+    {"ctl", ctl_command, "SOCKET|APPLIANCE.yaml REQUEST   ask a running box, or stop it", NULL},
+    {"ckpt", ckpt_command,
+     "list | show | verify | prune | export | adopt | format PATH …   look into a checkpoint file"},
     {"load", load_command, "payments | nexmark …   make records at a set rate"},
     {"lat", lat_command, "--bootstrap … --in … --out …   measure latency from the outside"},
 };

@@ -88,10 +88,34 @@ static void print_lane_status(const struct box_lane *lane, FILE *into)
     (void)fprintf(into, ",\"has_ended\":%s}", lane->has_ended ? "true" : "false");
 }
 
+static void print_checkpoint_status(struct appliance *appliance, FILE *into)
+{
+    ASSERT(appliance->storage != NULL);
+    const struct checkpoint_report *last = &appliance->report;
+    const struct checkpoint_counters *counters =
+        checkpoint_counters(storage_checkpoint(appliance->storage));
+    (void)fprintf(
+        into,
+        ",\"checkpoints\":{\"resumed_from\":%" PRIu64 ",\"complete\":%" PRIu64
+        ",\"failed\":%" PRIu64 ",\"last_complete\":%" PRIu64 ",\"last_complete_age_ms\":%" PRIu64
+        ",\"bytes\":%" PRIu64 ",\"scrubbed_extents\":%" PRIu64 ",\"scrub_faults\":%" PRIu64,
+        storage_resumed_id(appliance->storage), counters->complete, counters->failed,
+        counters->last_complete_id,
+        counters->last_complete_ns == 0 ? 0
+                                        : (box_clock(NULL) - counters->last_complete_ns) / 1000000,
+        counters->bytes, counters->scrubbed_extents, counters->scrub_faults);
+    (void)fprintf(into,
+                  ",\"last\":{\"id\":%" PRIu64 ",\"base\":%" PRIu64 ",\"alignment_us\":%" PRIu64
+                  ",\"staging_us\":%" PRIu64 ",\"duration_us\":%" PRIu64 ",\"preimages\":%" PRIu64
+                  ",\"pages\":%" PRIu64 ",\"bytes\":%" PRIu64 "}}",
+                  last->id, last->base_id, last->alignment_ns / 1000, last->staging_ns / 1000,
+                  last->duration_ns / 1000, last->preimages, last->pages, last->bytes);
+}
+
 void report_status(struct appliance *appliance, FILE *into)
 {
     ASSERT(appliance != NULL);
-    static const char *const phases[] = {"running", "draining", "stopped"};
+    static const char *const phases[] = {"running", "draining", "checkpointing", "stopped"};
     const struct box *box = &appliance->box;
     ASSERT((size_t)appliance->phase < COUNT_OF(phases));
     (void)fprintf(into, "{\"job\":\"%s\",\"phase\":\"%s\",\"lanes\":[", appliance->script_path,
@@ -100,5 +124,9 @@ void report_status(struct appliance *appliance, FILE *into)
         (void)fputs(i == 0 ? "" : ",", into);
         print_lane_status(&box->lanes[i], into);
     }
-    (void)fputs("]}\n", into);
+    (void)fputs("]", into);
+    if (appliance->storage != NULL) {
+        print_checkpoint_status(appliance, into);
+    }
+    (void)fputs("}\n", into);
 }
