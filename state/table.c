@@ -407,8 +407,9 @@ void *table_insert(struct table *table, uint64_t hash, struct span key, bool *cr
         *created = false;
         return heap_write_in(table->arena, table_value_place(table, at));
     }
-    *created = true;
-    return entry_create(table, &spot, hash, key);
+    void *value = entry_create(table, &spot, hash, key);
+    *created = value != NULL;
+    return value;
 }
 
 void table_entry_free(struct table *table, const struct segment_spot *spot, struct table_at at)
