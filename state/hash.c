@@ -31,7 +31,7 @@ uint64_t hash_bytes(struct span key)
     uint64_t low = 0;
     uint64_t high = 0;
     for (; left > 16; left -= 16, at += 16) {
-        hash = hash_fold(load_le64(at) ^ HASH_B, load_le64(at + 8) ^ hash);
+        hash = hash_fold_any(load_le64(at) ^ HASH_B, load_le64(at + 8) ^ hash);
     }
     if (left >= 8) {
         low = load_le64(at);
@@ -42,5 +42,5 @@ uint64_t hash_bytes(struct span key)
     } else if (left > 0) {
         low = (uint64_t)at[0] << 16 | (uint64_t)at[left / 2] << 8 | at[left - 1];
     }
-    return hash_fold(hash_fold(low ^ HASH_B, high ^ hash) ^ HASH_A, HASH_C);
+    return hash_fold(hash_fold_any(low ^ HASH_B, high ^ hash) ^ HASH_A, HASH_C);
 }

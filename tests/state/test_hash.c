@@ -83,12 +83,39 @@ static void test_spots_of_numbered_keys_are_even_in_every_part(void **state)
     }
 }
 
+/* GROUP BY a, b with one column at a constant of the function must not put all of the other into one
+ * place: each word in turn, in a first, middle and last step. */
+static void test_one_word_held_at_a_constant_does_not_make_keys_collide(void **state)
+{
+    (void)state;
+    static const uint64_t factors[] = {UINT64_C(0xe7037ed1a0b428db), UINT64_C(0xa0761d6478bd642f),
+                                       UINT64_C(0x8ebc6af09c88c6e3)};
+    for (uint32_t words = 2; words <= 6; words++) {
+        /* What the running number starts at for this length: the second word can cancel it. */
+        const uint64_t start = factors[1] ^ (words * UINT64_C(8) * factors[2]);
+        for (uint32_t held = 0; held < words; held++) {
+            for (uint32_t f = 0; f < 4; f++) {
+                uint64_t hashes[64];
+                for (uint64_t i = 0; i < 64; i++) {
+                    uint64_t key[6] = {i, i, i, i, i, i};
+                    key[held] = f == 3 ? start : factors[f];
+                    hashes[i] = hash_bytes((struct span){(const uint8_t *)key, words * 8});
+                    for (uint64_t k = 0; k < i; k++) {
+                        assert_true(hashes[i] != hashes[k]);
+                    }
+                }
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hash_of_known_keys_never_changes),
         cmocka_unit_test(test_every_flipped_bit_and_every_length_changes_about_half_the_hash),
         cmocka_unit_test(test_spots_of_numbered_keys_are_even_in_every_part),
+        cmocka_unit_test(test_one_word_held_at_a_constant_does_not_make_keys_collide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
