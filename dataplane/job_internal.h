@@ -34,6 +34,11 @@ struct job {
     struct job_lane lanes[PLACEMENT_LANES_MAX];
 };
 
+/* Looks at the lane's memory: holds or lets go the sources, frees a little of what was released.
+ * returns  work done
+ * threads  owning lane only */
+uint32_t job_memory_poll(struct job *job, uint32_t lane);
+
 /* Cuts a lane once the barrier ordered last has passed every stage of it.
  * returns  whether it was cut
  * threads  owning lane only */

@@ -23,8 +23,8 @@ static inline uint64_t hash_fold(uint64_t left, uint64_t right)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* As hash_fold, but of 0 and anything it is not 0: words of a key come in here, and one that makes a
- * factor 0 would let the other be whatever it likes.
+/* As hash_fold, but of 0 and anything it is not 0: words of a key come in here, and one that makes
+ * a factor 0 would let the other be whatever it likes.
  * threads  any */
 static inline uint64_t hash_fold_any(uint64_t left, uint64_t right)
 {

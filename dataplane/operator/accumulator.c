@@ -17,6 +17,8 @@ struct distinct_entry {
     int64_t written_ms;
 };
 
+#define DISTINCT_ENDS_MAX 2 /* values given back at each of two places, for a new one */
+
 /* The head of that map. */
 #define DISTINCT_BYTES ((uint32_t)sizeof(struct ordered_head))
 
@@ -297,6 +299,52 @@ static struct span distinct_key(const struct accumulator *self, const void *datu
     return bytes;
 }
 
+/* Removes the entry at a cursor if its lifetime has passed.
+ * returns  whether it did */
+static bool distinct_end(const struct accumulator *self, const struct accumulator_state *state,
+                         struct ordered_head *head, const struct ordered_cursor *cursor)
+{
+    const struct ordered_entry entry = ordered_entry(state->heap, head, cursor);
+    const struct distinct_entry *value = entry.value;
+    ASSERT_SLOW(self->expiry != NULL);
+    if (!expiry_is_over(self->expiry, value->written_ms)) {
+        return false;
+    }
+    uint32_t bytes = (uint32_t)entry.key.bytes;
+    if (entry.key_blob != 0) {
+        bytes = heap_blob_bytes(state->heap, entry.key_blob);
+        if (bytes > ACCUMULATOR_TEXT_BYTES_MAX) {
+            return false;
+        }
+        heap_blob_read(state->heap, entry.key_blob, 0, bytes, self->scratch);
+    } else if (bytes != 0) {
+        memcpy(self->scratch, entry.key.data, bytes);
+    }
+    return ordered_remove(state->heap, head, (struct span){self->scratch, bytes});
+}
+
+/* In a group that lives on, values that have ended are given back by the new ones that come: each
+ * looks at those next to it, which finds all in time where values are spread, and at the lowest,
+ * which finds them where values rise. */
+static void distinct_sweep(const struct accumulator *self, const struct accumulator_state *state,
+                           struct ordered_head *head, struct span key)
+{
+    struct ordered_cursor cursor;
+    ASSERT_SLOW(self->mode != ACCUMULATOR_SLIDING);
+    for (uint32_t i = 0; i < DISTINCT_ENDS_MAX; i++) {
+        if (!ordered_seek(state->heap, head, key, &cursor) || !ordered_next(state->heap, &cursor) ||
+            !distinct_end(self, state, head, &cursor)) {
+            break;
+        }
+    }
+    for (uint32_t i = 0; i < DISTINCT_ENDS_MAX; i++) {
+        if (!ordered_first(state->heap, head, &cursor) ||
+            !distinct_end(self, state, head, &cursor)) {
+            break;
+        }
+    }
+}
+
 /* Counts a value in or out of the map; *first tells whether the function must see it. */
 static bool distinct_count(const struct accumulator *self, const struct accumulator_state *state,
                            const void *datum, int64_t step, bool *first)
@@ -322,6 +370,10 @@ static bool distinct_count(const struct accumulator *self, const struct accumula
     entry->count = before + step;
     if (self->expiry != NULL) {
         entry->written_ms = self->expiry->now_ms;
+    }
+    if (self->expiry != NULL && created && entry->count != 0) {
+        distinct_sweep(self, state, head, key);
+        return true;
     }
     if (entry->count == 0) {
         (void)ordered_remove(state->heap, head, key);

@@ -498,8 +498,8 @@ static enum operator_verdict answer(struct over *self, struct accumulator_state 
     return OPERATOR_DONE;
 }
 
-/* Gives up the first rows of the list that no frame holds any more: as many as this call has let go,
- * and a few more, so that the list shrinks. */
+/* Gives up the first rows of the list that no frame holds any more: as many as this call has let
+ * go, and a few more, so that the list shrinks. */
 static void dead_drop(struct over *self, const struct accumulator_state *state)
 {
     ASSERT_SLOW(state->value != NULL);

@@ -36,6 +36,10 @@ static enum operator_verdict fake_source_poll(struct source *base, uint64_t now_
     struct output *output = self->context->output;
     struct parcel stamps = {.decoded_ns = now_ns};
     output_stamp(output, &stamps);
+    if (self->context->wants_ticks && (int64_t)(now_ns / 1000000) > self->tick_ms) {
+        self->tick_ms = (int64_t)(now_ns / 1000000);
+        output_control(output, PARCEL_TICK, self->tick_ms);
+    }
     if (self->draining) {
         fake_source_end(self, false);
         return OPERATOR_DONE;

@@ -61,6 +61,7 @@ struct fake_source {
     struct source base;
     struct source_context *context;
     int64_t made;
+    int64_t tick_ms;
     bool draining;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every operator with state, with an arena that refuses its n-th page and all after it, for n = 1,
- * 2, ... until a run goes through: each failure is said in words that name the size and the key, the
- * heap and the arena stay sound, and closing frees what is left. */
+ * 2, ... until a run goes through: each failure is said in words that name the size and the key,
+ * the heap and the arena stay sound, and closing frees what is left. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
