@@ -188,7 +188,9 @@ static enum record_sink_verdict sink_kafka_append(struct record_sink *self, uint
     const enum record_sink_verdict verdict =
         verdict_of(kafka_client_append(client, index, &produced));
     if (verdict == RECORD_SINK_OK) {
-        sink->slots[sink->current % SINK_KAFKA_POOL_MAX].is_used |= topic->is_exactly_once;
+        if (topic->is_exactly_once) {
+            sink->slots[sink->current].is_used = true;
+        }
         put_stamp(sink, number, client, index, record);
     }
     return verdict;
