@@ -223,7 +223,7 @@ void sink_kafka_cut(struct record_sink *self, uint64_t id, struct facts_writer *
     ASSERT(sink->cut_id < id);
     sink->cut_id = id;
     note_cut(sink, id);
-    if (sink->current != INDEX_NONE && sink->slots[sink->current].is_used) {
+    if (sink->current != INDEX_NONE && sink->slots[sink->current].is_used && id > sink->failed_id) {
         sink->slots[sink->current].state = SLOT_PREPARED;
         sink->slots[sink->current].cut_id = id;
         sink->current = INDEX_NONE;
@@ -300,11 +300,13 @@ void sink_kafka_complete(struct record_sink *self, uint64_t id)
     }
 }
 
-/* Only what no other cut names may take records again. */
+/* Only what no other cut names may take records again. Told before its cut, a failed checkpoint
+ * does not cut anything off. */
 void sink_kafka_failed(struct record_sink *self, uint64_t id)
 {
     struct sink_kafka *sink = (struct sink_kafka *)self;
     ASSERT(sink->pool_count <= SINK_KAFKA_POOL_MAX);
+    sink->failed_id = id > sink->failed_id ? id : sink->failed_id;
     for (uint32_t i = 0; i < sink->pool_count && sink->current == INDEX_NONE; i++) {
         struct slot *slot = &sink->slots[i];
         if (slot->state == SLOT_PREPARED && slot->cut_id == id && slot->listed_id == id) {

@@ -72,6 +72,7 @@ struct sink_kafka {
     uint32_t current;     /* slot that takes records, INDEX_NONE none */
     uint64_t cut_id;      /* the newest cut */
     uint64_t complete_id; /* the newest complete checkpoint */
+    uint64_t failed_id;   /* the newest that never will be */
     uint32_t rest;        /* polls until clients without work are looked at */
     bool is_recovered;
     bool is_recovering;

@@ -303,6 +303,18 @@ static void test_failed_when_the_pool_is_used_up_then_the_last_goes_on(void **st
     assert_int_equal(ends(lane), POOL);
 }
 
+static void test_failed_when_told_before_its_cut_then_nothing_is_cut_off(void **state)
+{
+    struct lane *lane = *state;
+    assert_int_equal(append(lane, EXACT), RECORD_SINK_OK);
+    record_sink_failed(lane->records, 4);
+    cut(lane, 4);
+    assert_string_equal(prepared(lane), "");
+    assert_int_equal(append(lane, EXACT), RECORD_SINK_OK);
+    cut(lane, 5);
+    assert_string_equal(prepared(lane), "job-a0");
+}
+
 static void test_ids_when_checkpoints_are_calm_then_the_same_go_round(void **state)
 {
     struct lane *lane = *state;
@@ -465,6 +477,7 @@ int main(void)
         WITH_OPEN(test_complete_when_older_ones_never_were_then_all_are_committed),
         WITH_OPEN(test_append_when_the_pool_is_used_up_then_full_until_complete),
         WITH_OPEN(test_failed_when_the_pool_is_used_up_then_the_last_goes_on),
+        WITH_OPEN(test_failed_when_told_before_its_cut_then_nothing_is_cut_off),
         WITH_OPEN(test_ids_when_checkpoints_are_calm_then_the_same_go_round),
         WITH_FRESH(test_recover_when_prepared_then_committed_and_the_other_id_taken),
         WITH_FRESH(test_recover_when_a_transaction_is_gone_then_the_lane_fails),
