@@ -318,11 +318,15 @@ static void test_failed_when_told_before_its_cut_then_nothing_is_cut_off(void **
 static void test_ids_when_checkpoints_are_calm_then_the_same_go_round(void **state)
 {
     struct lane *lane = *state;
+    char before[64] = "";
     for (uint64_t id = 1; id < 30; id++) {
         assert_int_equal(append(lane, EXACT), RECORD_SINK_OK);
         run(lane, 20);
         cut(lane, id);
         assert_null(strstr(prepared(lane), "-b"));
+        /* The newest durable checkpoint names the one before. */
+        assert_string_not_equal(prepared(lane), before);
+        (void)snprintf(before, sizeof(before), "%s", prepared(lane));
         run(lane, 20);
         assert_true(record_sink_is_settled(lane->records, id));
         record_sink_complete(lane->records, id);
