@@ -146,6 +146,25 @@ static void free_slots(struct sink_kafka *sink)
     }
 }
 
+/* Two clients have no order between them, but a partition must have: the records behind a cut wait
+ * until those before it are answered. */
+static void keep_order(struct sink_kafka *sink)
+{
+    struct slot *oldest = NULL;
+    for (uint32_t i = 0; i < sink->pool_count; i++) {
+        struct slot *slot = &sink->slots[i];
+        const bool is_waiting =
+            slot->state == SLOT_PREPARED && kafka_client_pending(slot->client) > 0;
+        if (is_waiting && (oldest == NULL || slot->cut_id < oldest->cut_id)) {
+            oldest = slot;
+        }
+    }
+    for (uint32_t i = 0; i < sink->pool_count; i++) {
+        struct slot *slot = &sink->slots[i];
+        kafka_client_hold(slot->client, oldest != NULL && slot != oldest);
+    }
+}
+
 uint32_t sink_kafka_poll_pool(struct sink_kafka *sink, uint64_t now_ns)
 {
     ASSERT(sink->pool_count <= SINK_KAFKA_POOL_MAX);
@@ -154,6 +173,7 @@ uint32_t sink_kafka_poll_pool(struct sink_kafka *sink, uint64_t now_ns)
     if (sink->is_recovering) {
         recover(sink);
     }
+    keep_order(sink);
     for (uint32_t i = 0; i < sink->pool_count; i++) {
         struct slot *slot = &sink->slots[i];
         if (skip && is_at_rest(slot)) {

@@ -23,6 +23,7 @@ struct kafka_client {
     struct kafka_fetch fetch;
     struct kafka_produce produce;
     struct kafka_transaction transaction;
+    bool is_held; /* no records are sent */
     void *owned; /* the heap block, NULL when the caller owns the memory */
 };
 
@@ -329,7 +330,7 @@ uint32_t kafka_client_poll(struct kafka_client *client, uint64_t now_ns)
     work += kafka_core_poll_metadata(&client->core, now_ns);
     work += kafka_fetch_poll(&client->fetch, now_ns);
     work += kafka_transaction_poll(&client->transaction, now_ns);
-    work += kafka_produce_poll(&client->produce, now_ns);
+    work += client->is_held ? 0 : kafka_produce_poll(&client->produce, now_ns);
     client->core.counters.events_lost = client->core.events.lost;
     return work;
 }
@@ -508,6 +509,12 @@ void kafka_client_transaction_status(const struct kafka_client *client,
                                              .producer_id = transaction->producer_id,
                                              .producer_epoch = transaction->producer_epoch,
                                              .error_code = transaction->error_code};
+}
+
+void kafka_client_hold(struct kafka_client *client, bool is_held)
+{
+    ASSERT(client != NULL);
+    client->is_held = is_held;
 }
 
 uint64_t kafka_client_pending(const struct kafka_client *client)

@@ -369,6 +369,11 @@ void kafka_client_transaction_end(struct kafka_client *client, bool is_commit);
 void kafka_client_transaction_status(const struct kafka_client *client,
                                      struct kafka_transaction_status *out);
 
+/* Holds back what is appended, or lets it go: a client that is held sends no records, but does all
+ * else. What is in flight is not called back.
+ * threads  owning lane only */
+void kafka_client_hold(struct kafka_client *client, bool is_held);
+
 /* Tells how many appended records are neither acknowledged nor lost: 0 is "flushed".
  * threads  owning lane only */
 uint64_t kafka_client_pending(const struct kafka_client *client);
