@@ -13,11 +13,13 @@
 #define BROKER_NODES_MAX      4
 #define BROKER_TOPICS_MAX     4
 #define BROKER_PARTITIONS_MAX 8
-#define BROKER_PRODUCERS_MAX  64
+#define BROKER_PRODUCERS_MAX  1024
 #define BROKER_DUPLICATES     5
 #define BROKER_IP4            0xC6120001 /* 198.18.0.1 is node 0 */
 #define BROKER_PORT           9092
 #define BROKER_ODDS_ONE       4096 /* odds are out of this many */
+#define BROKER_IDS_MAX        64   /* transactional ids */
+#define BROKER_ID_BYTES       256
 
 enum broker_api_versions {
     BROKER_VERSIONS_V3 = 0, /* answers v3 */
@@ -43,7 +45,10 @@ struct broker_faults {
     uint32_t move;        /* of a step: a leader moves */
     uint32_t forget;      /* of a Metadata answer: topics, partitions or leaders are missing */
     uint32_t throttle;    /* of an answer */
-    uint32_t lose_answer; /* of a produce request: done, but the connection breaks before */
+    uint32_t lose_answer; /* of a request that writes: done, but the connection breaks before */
+    uint32_t coordinator; /* of a step: a transactional id gets another coordinator */
+    uint32_t restart;     /* of a step: a node breaks its connections and is away for a while */
+    uint32_t marker;      /* of a step and partition: a transaction's marker is late */
 };
 
 struct broker_config {
@@ -55,6 +60,7 @@ struct broker_config {
     size_t send_bytes_max;     /* the stream's send buffer */
     size_t receive_bytes_max;  /* the stream's receive buffer */
     size_t batch_bytes_max;    /* max.message.bytes */
+    uint32_t linger_ms;        /* what a client that is gone has sent is still worked on, so long */
     struct broker_faults faults;
 };
 
@@ -88,6 +94,12 @@ struct broker_aborted {
     int64_t last_offset; /* of the marker */
 };
 
+/* What a producer has in a partition of a transaction that is not over. */
+struct broker_open {
+    int64_t producer_id;
+    int64_t first_offset;
+};
+
 struct broker_partition {
     struct broker_batch *batches;
     uint32_t batch_count;
@@ -101,6 +113,8 @@ struct broker_partition {
     uint32_t producer_count;
     struct broker_aborted *aborted;
     uint32_t aborted_count;
+    struct broker_open open[BROKER_IDS_MAX];
+    uint32_t open_count;
     uint64_t duplicate_count; /* batches answered as duplicates */
 };
 
@@ -108,6 +122,27 @@ struct broker_topic {
     const char *name;
     uint32_t partition_count;
     struct broker_partition partitions[BROKER_PARTITIONS_MAX];
+};
+
+enum broker_transaction_state {
+    BROKER_TXN_EMPTY = 0,
+    BROKER_TXN_ONGOING,
+    BROKER_TXN_PREPARE_COMMIT, /* markers are being written */
+    BROKER_TXN_PREPARE_ABORT,
+    BROKER_TXN_COMPLETE_COMMIT,
+    BROKER_TXN_COMPLETE_ABORT,
+};
+
+/* What the coordinator knows of a transactional id. */
+struct broker_transaction {
+    char id[BROKER_ID_BYTES];
+    int64_t producer_id;
+    int16_t epoch;
+    enum broker_transaction_state state;
+    uint32_t coordinator; /* node */
+    uint64_t timeout_ns;
+    uint64_t began_ns;
+    bool is_added[BROKER_TOPICS_MAX][BROKER_PARTITIONS_MAX]; /* and without a marker yet */
 };
 
 struct broker_stream;
@@ -120,6 +155,11 @@ struct broker {
     uint32_t topic_count;
     struct broker_stream *streams; /* a list of the open ones */
     int64_t next_producer_id;
+    struct broker_transaction transactions[BROKER_IDS_MAX];
+    uint32_t transaction_count;
+    uint32_t expired_count; /* transactions that the cluster ended by itself */
+    uint32_t restart_count;
+    uint64_t away_until_ns[BROKER_NODES_MAX];
     uint64_t request_count;
     uint64_t malformed_count; /* requests of the client that broke the protocol */
 };
@@ -177,6 +217,41 @@ int broker_answer(struct broker *broker, uint32_t node, struct span request, boo
  * threads  one */
 int broker_answer_fetch(struct broker *broker, uint32_t node, struct span body, bool may_wait,
                         struct bytes *out);
+
+/* As broker_answer, for what concerns transactional ids: FindCoordinator v2, InitProducerId v3,
+ * AddPartitionsToTxn v1, EndTxn v1. body is behind the request's header.
+ * threads  one */
+int broker_answer_transaction(struct broker *broker, uint32_t node, int64_t key, struct span body,
+                              struct bytes *out);
+
+/* Moves transactions on: markers, timeouts, coordinators that move.
+ * threads  one */
+void broker_transactions_step(struct broker *broker);
+
+/* Judges a transactional batch before the log takes it.
+ * returns  0 or a Kafka error code; a batch outside of a transaction is counted as malformed
+ * threads  one */
+int16_t broker_transaction_check(struct broker *broker, const struct broker_partition *partition,
+                                 struct span batch);
+
+/* Notes that the log has taken a transactional batch.
+ * threads  one */
+void broker_transaction_stored(struct broker_partition *partition, int64_t producer_id,
+                               int64_t base_offset);
+
+/* Forgets all but the last batch of each producer, as a broker does that is started again: so much
+ * is in its snapshot.
+ * threads  one */
+void broker_log_shorten(struct broker_partition *partition);
+
+/* Notes the epoch of a marker with a partition's producer.
+ * threads  one */
+void broker_log_marked(struct broker_partition *partition, int64_t producer_id, int16_t epoch);
+
+/* Tells whether a transactional record of a partition is visible to a reader of what is committed.
+ * batch_index  of a batch with the attribute
+ * threads      one */
+bool broker_is_committed(const struct broker_partition *partition, uint32_t batch_index);
 
 /* As broker_answer_fetch, for Produce v7.
  * threads  one */

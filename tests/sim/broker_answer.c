@@ -1,48 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The scripted cluster's answers: parses requests with its own small reader and writes responses,
  * with error codes, gaps and lies by chance. */
-#include "tests/sim/broker.h"
-
-struct in {
-    const uint8_t *at;
-    const uint8_t *end;
-    bool bad;
-};
-
-static const uint8_t *in_raw(struct in *in, size_t count)
-{
-    if ((size_t)(in->end - in->at) < count) {
-        in->bad = true;
-        return NULL;
-    }
-    const uint8_t *at = in->at;
-    in->at += count;
-    return at;
-}
-
-static int64_t in_int(struct in *in, size_t count)
-{
-    const uint8_t *at = in_raw(in, count);
-    int64_t value = at != NULL && (at[0] & 0x80) ? -1 : 0;
-    for (size_t i = 0; at != NULL && i < count; i++) {
-        value = (int64_t)((uint64_t)value << 8 | at[i]);
-    }
-    return value;
-}
-
-static struct span in_sized(struct in *in, int64_t count)
-{
-    if (count < 0) {
-        return (struct span){0};
-    }
-    const uint8_t *at = in_raw(in, (size_t)count);
-    return (struct span){.data = at, .bytes = at == NULL ? 0 : (size_t)count};
-}
-
-static struct span in_string(struct in *in)
-{
-    return in_sized(in, in_int(in, 2));
-}
+#include "tests/sim/broker_in.h"
 
 /* The codes that a broker might answer a fetch or a query with, and some that it never should. */
 static int16_t random_code(struct broker *broker)
@@ -87,7 +46,8 @@ static void put_versions(struct broker *broker, struct bytes *out, bool is_flexi
 {
     const int16_t rows[][3] = {
         {0, 3, 12}, {1, 4, 17}, {2, 1, 10}, {3, 0, broker->config.metadata_version_max},
-        {18, 0, 4}, {22, 0, 5}, {99, 0, 1},
+        {10, 0, 4}, {18, 0, 4}, {22, 0, 5}, {24, 0, 3},
+        {26, 0, 3}, {99, 0, 1},
     };
     if (is_flexible) {
         bytes_i8(out, (int8_t)(COUNT_OF(rows) + 1));
@@ -442,19 +402,6 @@ int broker_answer_fetch(struct broker *broker, uint32_t node, struct span body, 
     return 0;
 }
 
-/* As a restarted broker does: its snapshot of producers holds the last batch of each. */
-static void shorten(struct broker_partition *partition)
-{
-    for (uint32_t i = 0; i < partition->producer_count; i++) {
-        struct broker_producer *producer = &partition->producers[i];
-        if (producer->recent_count > 1) {
-            producer->recent[0] =
-                producer->recent[(producer->recent_count - 1) % BROKER_DUPLICATES];
-            producer->recent_count = 1;
-        }
-    }
-}
-
 /* Codes before the append, and codes after it, as brokers do. */
 static int16_t produce_partition(struct broker *broker, uint32_t node,
                                  struct broker_partition *partition, struct span batch,
@@ -478,7 +425,11 @@ static int16_t produce_partition(struct broker *broker, uint32_t node,
         partition->producer_count = 0; /* as a restarted broker does with producers of old times */
     }
     if (broker_chance(broker, broker->config.faults.shorten)) {
-        shorten(partition);
+        broker_log_shorten(partition);
+    }
+    code = broker_transaction_check(broker, partition, batch);
+    if (code != 0) {
+        return code;
     }
     code = broker_log_produce(broker, partition, batch, base_offset);
     if (code == 0 && has_error) {
@@ -490,7 +441,8 @@ static int16_t produce_partition(struct broker *broker, uint32_t node,
 int broker_answer_produce(struct broker *broker, uint32_t node, struct span body, struct bytes *out)
 {
     struct in in = {.at = body.data, .end = body.data + body.bytes};
-    if (in_int(&in, 2) != -1 || in_int(&in, 2) != -1) {
+    (void)in_string(&in); /* the transactional id: batches say whose they are */
+    if (in_int(&in, 2) != -1) {
         broker->malformed_count++;
     }
     (void)in_int(&in, 4);
@@ -554,7 +506,17 @@ int broker_answer(struct broker *broker, uint32_t node, struct span request, boo
         return answer_versions(broker, version, out);
     case 22:
         ASSERT(version == 3);
+        if (rest.bytes > 0 && rest.data[0] != 0) { /* a transactional id */
+            return broker_answer_transaction(broker, node, key, rest, out);
+        }
         return answer_producer_id(broker, &in, out);
+    case 10:
+        ASSERT(version == 2);
+        return broker_answer_transaction(broker, node, key, rest, out);
+    case 24:
+    case 26:
+        ASSERT(version == 1);
+        return broker_answer_transaction(broker, node, key, rest, out);
     default:
         broker->malformed_count++;
         return -1;

@@ -244,9 +244,35 @@ int16_t broker_log_produce(struct broker *broker, struct broker_partition *parti
         return code;
     }
     struct broker_batch *stored = broker_log_append(partition, batch, delta);
+    if ((batch.data[22] & 0x10) != 0) {
+        broker_transaction_stored(partition, producer->id, stored->base_offset);
+    }
     producer->recent[producer->recent_count++ % BROKER_DUPLICATES] =
         (struct broker_span){first, last, stored->base_offset};
     producer->last_sequence = last;
     *base_offset = stored->base_offset;
     return 0;
+}
+
+/* A marker of a higher epoch begins the producer anew; of the same one it changes nothing. */
+void broker_log_marked(struct broker_partition *partition, int64_t producer_id, int16_t epoch)
+{
+    struct broker_producer *producer = producer_of(partition, producer_id);
+    if (epoch > producer->epoch) {
+        producer->epoch = epoch;
+        producer->recent_count = 0;
+        producer->last_sequence = -1;
+    }
+}
+
+void broker_log_shorten(struct broker_partition *partition)
+{
+    for (uint32_t i = 0; i < partition->producer_count; i++) {
+        struct broker_producer *producer = &partition->producers[i];
+        if (producer->recent_count > 1) {
+            producer->recent[0] =
+                producer->recent[(producer->recent_count - 1) % BROKER_DUPLICATES];
+            producer->recent_count = 1;
+        }
+    }
 }

@@ -8,6 +8,11 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 
+/* Of what a client that is gone has sent this alone is not worked on late: an old InitProducerId
+ * behind its own repetition and a whole transaction would fence that, with any client and broker.
+ * A broker's queue is in order, so only a stuck handler could do it. */
+#define KEY_INIT_PRODUCER_ID 22
+
 struct broker_stream {
     struct stream stream;
     struct broker *broker;
@@ -15,6 +20,7 @@ struct broker_stream {
     uint32_t node;
     uint64_t opens_ns; /* 0: never */
     bool is_released;
+    uint64_t linger_until_ns; /* set when it is released */
     bool is_stalled;
     bool finishes; /* FIN once the outbox is delivered */
     bool breaks;   /* reset once the outbox is delivered */
@@ -82,8 +88,10 @@ static void body_abort(struct stream *stream)
 
 static void body_release(struct stream *stream)
 {
-    ASSERT(!of(stream)->is_released);
-    of(stream)->is_released = true;
+    struct broker_stream *self = of(stream);
+    ASSERT(!self->is_released);
+    self->is_released = true;
+    self->linger_until_ns = self->broker->now_ns + self->broker->config.linger_ms * NS_PER_MS;
 }
 
 static const struct stream_ops body = {
@@ -138,6 +146,10 @@ static void try_open(struct broker_stream *self)
 {
     struct broker *broker = self->broker;
     if (self->opens_ns == 0 || broker->now_ns < self->opens_ns) {
+        return;
+    }
+    if (broker->now_ns < broker->away_until_ns[self->node]) {
+        fail(self, STREAM_FAILURE_REFUSED);
         return;
     }
     if (broker_chance(broker, broker->config.faults.refuse)) {
@@ -254,6 +266,10 @@ static void work(struct broker_stream *self)
         return;
     }
     struct span request = {.data = self->inbox.data + 4, .bytes = size};
+    if (self->is_released && load_be16(request.data) == KEY_INIT_PRODUCER_ID) {
+        drop_front(&self->inbox, 4 + size);
+        return;
+    }
     if (self->ready_ns == 0) {
         schedule(self, request);
     }
@@ -308,6 +324,28 @@ static void step_stream(struct broker_stream *self)
     misbehave(self);
 }
 
+/* Connections break with what was not worked on, and the node knows its producers by their last
+ * batches only when it is back. */
+static void restart(struct broker *broker, uint32_t node)
+{
+    broker->restart_count++;
+    broker->away_until_ns[node] = broker->now_ns + broker_random(broker) % (300 * NS_PER_MS);
+    for (struct broker_stream *self = broker->streams; self != NULL; self = self->next) {
+        if (self->node == node) {
+            fail(self, STREAM_FAILURE_RESET);
+            self->inbox.count = 0;
+            self->send_count = 0;
+        }
+    }
+    for (uint32_t i = 0; i < broker->topic_count; i++) {
+        for (uint32_t p = 0; p < broker->topics[i].partition_count; p++) {
+            if (broker->topics[i].partitions[p].leader == node) {
+                broker_log_shorten(&broker->topics[i].partitions[p]);
+            }
+        }
+    }
+}
+
 void broker_step(struct broker *broker, uint64_t now_ns)
 {
     ASSERT(now_ns >= broker->now_ns);
@@ -315,6 +353,12 @@ void broker_step(struct broker *broker, uint64_t now_ns)
     struct broker_stream **link = &broker->streams;
     while (*link != NULL) {
         struct broker_stream *self = *link;
+        if (self->is_released && now_ns < self->linger_until_ns) {
+            take_sent(self);
+            work(self);
+            link = &self->next;
+            continue;
+        }
         if (self->is_released) {
             *link = self->next;
             free_stream(self);
@@ -322,6 +366,10 @@ void broker_step(struct broker *broker, uint64_t now_ns)
         }
         step_stream(self);
         link = &self->next;
+    }
+    broker_transactions_step(broker);
+    if (broker_chance(broker, broker->config.faults.restart)) {
+        restart(broker, (uint32_t)(broker_random(broker) % broker->config.nodes));
     }
     if (broker->topic_count > 0 && broker_chance(broker, broker->config.faults.move)) {
         struct broker_topic *topic = &broker->topics[broker_random(broker) % broker->topic_count];
