@@ -21,58 +21,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "dataplane/dead_letter.h"
-#include "dataplane/format/decoder.h"
-#include "dataplane/partitions.h"
-#include "dataplane/source_program.h"
+#include "dataplane/table_source_internal.h"
 
 /* Staging is closed behind this much, for the cache. */
 #define CHUNK_BYTES      (UINT32_C(32) << 10)
 #define BATCH_ROOM_ROWS  256 /* what a batch of the network may hold */
 #define NANOSECONDS_A_MS INT64_C(1000000)
-
-/* The decoded rows of a chunk; all of one partition. */
-struct chunk {
-    uint8_t *bytes; /* capacity of them: the largest row fits */
-    uint32_t capacity;
-    uint32_t used;
-    uint32_t count;
-    uint32_t next;      /* row to be written next */
-    uint32_t run_first; /* rows [run_first, run_end) have results in the program's state */
-    uint32_t run_end;
-    struct row *rows[PARCEL_ROWS_MAX];
-    uint32_t record[PARCEL_ROWS_MAX];  /* index in the batch */
-    uint32_t ordinal[PARCEL_ROWS_MAX]; /* of the row in its record, from 1 */
-};
-
-struct table_source {
-    struct source base;
-    struct source_context *context;
-    const struct plan_source *plan;
-    struct table_source_edge edge;
-    struct decoder *decoder;
-    struct source_program *program; /* NULL: nothing to compute */
-    struct partitions partitions;
-    struct chunk chunk;
-    struct record_batch_view batch;
-    bool has_batch;
-    bool is_complete; /* all partitions are known */
-    bool is_draining;
-    bool is_identity; /* the output is the decoded row */
-    bool said_idle;
-    uint32_t number;      /* of the batch's partition */
-    uint32_t record_next; /* in the batch: the one to be begun, or in the middle */
-    bool in_record;       /* the decoder has more rows of it */
-    uint32_t rows_before; /* rows of it that went out before a rewind and must not again */
-    uint32_t rows_of_record;
-    bool is_bad; /* the record at record_next waits for the dead-letter topic, for this reason */
-    char reason[DECODER_REASON_BYTES];
-    int64_t watermark_sent_ms;
-    int64_t next_emit_ms; /* record time of the next periodic watermark; replay */
-    int64_t processing_ms;
-    struct table_source_counters counters;
-    struct dead_letter letter;
-};
 
 static struct table_source *self_of(struct source *source)
 {
@@ -562,10 +516,7 @@ static bool cannot_wait(const struct table_source *self)
     return self->edge.records->ops->rewind != NULL;
 }
 
-/* Where the batch at hand is to be gone on with: at which record, of which rows_gone rows have gone
- * out already.
- * returns  the record, batch.record_count when all are done */
-static uint32_t resume_point(const struct table_source *self, uint32_t *rows_gone)
+uint32_t table_source_resume_point(const struct table_source *self, uint32_t *rows_gone)
 {
     ASSERT_SLOW(self->plan != NULL);
     ASSERT(self->has_batch);
@@ -593,7 +544,7 @@ static void give_back(struct table_source *self)
     }
     struct partition_place *place = &self->partitions.places[self->number];
     uint32_t rows_gone;
-    const uint32_t record = resume_point(self, &rows_gone);
+    const uint32_t record = table_source_resume_point(self, &rows_gone);
     if (record >= self->batch.record_count) {
         return;
     }
@@ -728,168 +679,6 @@ static enum operator_verdict table_source_poll(struct source *source, uint64_t n
 static void table_source_drain(struct source *source)
 {
     self_of(source)->is_draining = true;
-}
-
-/* ---- Checkpoints ---- */
-
-/* Where a partition is to be gone on with. Of the batch at hand that is in its middle; behind other
- * batches the record source knows best, for not every offset holds a record. */
-static void fill_place(const struct table_source *self, uint32_t number,
-                       struct facts_partition *out)
-{
-    ASSERT(number < self->partitions.count);
-    const struct partition_place *place = &self->partitions.places[number];
-    const struct record_source *records = self->edge.records;
-    struct record_position position;
-    out->leader_epoch = place->leader_epoch;
-    if (self->has_batch && self->number == number && self->batch.record_count > 0) {
-        const uint32_t record = resume_point(self, &out->resume_rows);
-        ASSERT(record < self->batch.record_count);
-        out->next_offset = self->batch.records[record].offset;
-        out->leader_epoch =
-            record > 0 ? self->batch.records[record - 1].leader_epoch : place->leader_epoch;
-    } else if (place->resume_offset >= 0) {
-        out->next_offset = place->resume_offset;
-        out->resume_rows = place->resume_rows;
-    } else if (records->ops->position != NULL &&
-               records->ops->position(records, place->topic, place->partition, &position)) {
-        out->next_offset = position.next_offset;
-        out->leader_epoch = position.leader_epoch >= 0 ? position.leader_epoch : out->leader_epoch;
-    } else {
-        out->next_offset = place->next_offset;
-    }
-}
-
-static void put_partition(const struct table_source *self, uint32_t number,
-                          struct facts_writer *facts)
-{
-    ASSERT(number < self->partitions.count);
-    const struct partition_place *place = &self->partitions.places[number];
-    struct facts_item item = {.kind = FACTS_PARTITION};
-    item.partition = (struct facts_partition){
-        .identity = self->context->node->identity,
-        .partition = place->partition,
-        .watermark_ms = self->partitions.watermark.senders[number].value_ms,
-        .has_ended = place->has_ended,
-    };
-    fill_place(self, number, &item.partition);
-    const char *topic = self->plan->topics[place->topic];
-    const size_t bytes = strnlen(topic, FACTS_TOPIC_BYTES);
-    memcpy(item.partition.topic, topic, bytes);
-    facts_put(facts, &item);
-}
-
-/* Until all partitions are known, what was recalled of others is carried on: whichever lane they
- * are on may not have seen them either. */
-static void put_recalled(const struct table_source *self, struct facts_writer *facts)
-{
-    ASSERT(!self->is_complete);
-    for (uint32_t i = 0; i < self->partitions.recalled_count; i++) {
-        const struct partition_recalled *recalled = &self->partitions.recalled[i];
-        if (!recalled->is_taken) {
-            const struct facts_item item = {.kind = FACTS_PARTITION, .partition = recalled->facts};
-            facts_put(facts, &item);
-        }
-    }
-}
-
-/* A lane without partitions knows nothing of time: its saying would hold the others back. */
-static void table_source_snapshot(struct source *source, struct facts_writer *facts)
-{
-    const struct table_source *self = self_of(source);
-    for (uint32_t i = 0; i < self->partitions.count; i++) {
-        put_partition(self, i, facts);
-    }
-    if (!self->is_complete) {
-        put_recalled(self, facts);
-    }
-    if (self->partitions.count == 0 && self->partitions.recalled_count == 0) {
-        return;
-    }
-    const struct facts_item item = {
-        .kind = FACTS_SOURCE,
-        .source =
-            {
-                .identity = self->context->node->identity,
-                .watermark_ms = self->watermark_sent_ms,
-                .next_emit_ms = self->next_emit_ms,
-                .processing_ms = self->processing_ms,
-            },
-    };
-    facts_put(facts, &item);
-}
-
-/* Keeps the facts of topics that the table still reads.
- * returns  how many */
-static uint32_t recall_partitions(const struct table_source *self, const struct source_facts *facts,
-                                  struct partition_recalled *recalled,
-                                  struct record_position *positions)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < facts->partition_count; i++) {
-        const struct facts_partition *partition = &facts->partitions[i];
-        uint32_t topic = 0;
-        while (topic < self->plan->topic_count &&
-               strcmp(self->plan->topics[topic], partition->topic) != 0) {
-            topic++;
-        }
-        if (topic == self->plan->topic_count) {
-            continue;
-        }
-        recalled[count] = (struct partition_recalled){.topic = topic, .facts = *partition};
-        positions[count++] = (struct record_position){
-            .topic = topic,
-            .partition = partition->partition,
-            .next_offset = partition->next_offset,
-            .leader_epoch = partition->leader_epoch,
-            .has_ended = partition->has_ended != 0,
-        };
-    }
-    return count;
-}
-
-/* Consumers hear again what they had been told: in front of them no lane may stand lower. */
-static void recall_times(struct table_source *self, const struct facts_source *facts)
-{
-    struct output *output = self->context->output;
-    self->watermark_sent_ms = facts->watermark_ms;
-    self->partitions.watermark.value_ms = facts->watermark_ms;
-    self->next_emit_ms = facts->next_emit_ms;
-    self->processing_ms = facts->processing_ms;
-    if (facts->watermark_ms != WATERMARK_MIN) {
-        output_control(output, PARCEL_WATERMARK, facts->watermark_ms);
-    }
-    if (self->context->wants_ticks && facts->processing_ms > 0) {
-        output_control(output, PARCEL_TICK, facts->processing_ms);
-    }
-}
-
-static int table_source_restore(struct source *source, const struct source_facts *facts,
-                                struct error *error)
-{
-    struct table_source *self = self_of(source);
-    ASSERT(self->partitions.count == 0 && !self->has_batch);
-    struct record_source *records = self->edge.records;
-    if (records->ops->start_at == NULL) {
-        return error_set(error, -ENOTSUP, "table %s cannot start at given offsets",
-                         self->plan->table);
-    }
-    const size_t room = (size_t)facts->partition_count + 1;
-    struct partition_recalled *recalled = calloc(room, sizeof(*recalled));
-    struct record_position *positions = calloc(room, sizeof(*positions));
-    int code = recalled == NULL || positions == NULL
-                   ? error_set(error, -ENOMEM, "out of memory for positions")
-                   : 0;
-    if (code == 0) {
-        const uint32_t count = recall_partitions(self, facts, recalled, positions);
-        partitions_recall(&self->partitions, recalled, count);
-        code = records->ops->start_at(records, positions, count, error);
-        recall_times(self, &facts->source);
-    } else {
-        free(recalled);
-    }
-    free(positions);
-    return code;
 }
 
 /* ---- Opening and closing ---- */

@@ -41,7 +41,7 @@ uint32_t watermark_add(struct watermark *watermark);
  * threads  owning lane only */
 bool watermark_move(struct watermark *watermark, uint32_t sender, int64_t value_ms);
 
-/* Takes the minimum anew, when what the senders said so far does not count: they were not all known.
+/* Takes the minimum anew, when what the senders said so far does not count: not all were known.
  * told_ms  what consumers have been told: it does not fall below
  * threads  owning lane only */
 void watermark_recount(struct watermark *watermark, int64_t told_ms);

@@ -75,6 +75,27 @@ static void test_read_when_something_is_missing_or_unknown_then_refused(void **s
     assert_false(READ(&options, "job.sql", "two.sql", "--in", "i", "--out", "o"));
 }
 
+static void test_read_when_restarts_are_asked_for_then_taken(void **state)
+{
+    struct replay_options options;
+    assert_true(READ(&options, "job.sql", "--in", "i", "--out", "o"));
+    assert_int_equal(options.restart_every, 0);
+    assert_int_equal(options.state_mib, 4096);
+    assert_true(READ(&options, "job.sql", "--in", "i", "--out", "o", "--restart-every", "7",
+                     "--restart-lanes", "2,1,16"));
+    assert_int_equal(options.restart_every, 7);
+    assert_int_equal(options.restart_lane_count, 3);
+    assert_int_equal(options.restart_lanes[0], 2);
+    assert_int_equal(options.restart_lanes[2], 16);
+    assert_int_equal(options.state_mib, 256);
+    static const char *const wrong_lanes[] = {
+        "", "0", "17", "2,", ",2", "2 ,1", "2;1", "x", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"};
+    for (size_t i = 0; i < COUNT_OF(wrong_lanes); i++) {
+        assert_false(READ(&options, "job.sql", "--in", "i", "--out", "o", "--restart-lanes",
+                          wrong_lanes[i]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -82,6 +103,7 @@ int main(void)
         cmocka_unit_test(test_read_when_all_are_given_then_taken_in_any_order),
         cmocka_unit_test(test_read_when_number_is_wrong_then_refused),
         cmocka_unit_test(test_read_when_something_is_missing_or_unknown_then_refused),
+        cmocka_unit_test(test_read_when_restarts_are_asked_for_then_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

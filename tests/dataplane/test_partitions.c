@@ -117,6 +117,44 @@ static void test_list_when_source_cannot_list_then_complete_and_empty(void **sta
     partitions_fini(&partitions);
 }
 
+static struct partition_recalled recalled_of(uint32_t partition, int64_t next_offset,
+                                             int64_t watermark_ms)
+{
+    return (struct partition_recalled){
+        .topic = 1,
+        .facts = {.partition = partition,
+                  .next_offset = next_offset,
+                  .watermark_ms = watermark_ms,
+                  .resume_rows = 2,
+                  .leader_epoch = 4,
+                  .topic = "t"},
+    };
+}
+
+static void test_find_when_recalled_then_goes_on_from_the_furthest_place(void **state)
+{
+    struct partitions partitions;
+    assert_int_equal(partitions_init(&partitions, 4, NULL), 0);
+    struct partition_recalled *recalled = calloc(3, sizeof(*recalled));
+    recalled[0] = recalled_of(7, 50, 500);
+    recalled[1] = recalled_of(7, 80, 800);
+    recalled[2] = recalled_of(8, 9, 90);
+    recalled[2].facts.has_ended = 1;
+    partitions_recall(&partitions, recalled, 3);
+    assert_int_equal(partitions_find(&partitions, 1, 7), 0);
+    assert_int_equal(partitions.places[0].resume_offset, 80);
+    assert_int_equal(partitions.places[0].resume_rows, 2);
+    assert_int_equal(partitions.places[0].leader_epoch, 4);
+    assert_int_equal(partitions.watermark.senders[0].value_ms, 800);
+    assert_true(recalled[0].is_taken && recalled[1].is_taken && !recalled[2].is_taken);
+    assert_int_equal(partitions_find(&partitions, 1, 8), 1);
+    assert_int_equal(partitions.ended_count, 1);
+    assert_int_equal(partitions.watermark.senders[1].value_ms, WATERMARK_MAX);
+    assert_int_equal(partitions_find(&partitions, 0, 7), 2);
+    assert_int_equal(partitions.places[2].resume_offset, -1);
+    partitions_fini(&partitions);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +164,7 @@ int main(void)
         cmocka_unit_test(test_list_when_source_grows_then_only_new_ones_are_added),
         cmocka_unit_test(test_list_when_more_than_fit_then_cut_at_the_limit),
         cmocka_unit_test(test_list_when_source_cannot_list_then_complete_and_empty),
+        cmocka_unit_test(test_find_when_recalled_then_goes_on_from_the_furthest_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

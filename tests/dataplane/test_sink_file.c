@@ -193,6 +193,47 @@ static void test_create_when_folder_is_missing_then_named(void **state)
     assert_non_null(strstr(error.text, "/nowhere/at/all/t.jsonl"));
 }
 
+static void append_value(struct record_sink *sink, const char *value)
+{
+    const struct record record = {.value = span_of(value), .key_is_null = true};
+    assert_int_equal(record_sink_append(sink, 0, -1, &record), RECORD_SINK_OK);
+}
+
+/* Once with all of it in the buffer, once with the cut in the file already. */
+static void test_rewind_when_written_behind_the_cut_then_taken_back(void **state)
+{
+    (void)state;
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        char folder[] = "/tmp/penstock-sink-XXXXXX";
+        char path[128];
+        static char text[1 << 19];
+        static char filler[200001];
+        assert_non_null(mkdtemp(folder));
+        struct record_sink *sink = open_sink(folder, "t", false);
+        append_value(sink, "one");
+        record_sink_cut(sink, 3, NULL);
+        append_value(sink, "two");
+        record_sink_complete(sink, 3);
+        if (pass == 1) {
+            memset(filler, 'x', sizeof(filler) - 1);
+            append_value(sink, filler);
+            assert_int_equal(record_sink_poll(sink, 0), 1);
+        }
+        record_sink_cut(sink, 4, NULL); /* fails: it is never told */
+        sink_file_rewind(sink);
+        append_value(sink, "three");
+        assert_int_equal(sink_file_destroy(sink, NULL), 0);
+        (void)snprintf(path, sizeof(path), "%s/t.jsonl", folder);
+        FILE *file = fopen(path, "r");
+        const size_t bytes = fread(text, 1, sizeof(text) - 1, file);
+        text[bytes] = 0;
+        (void)fclose(file);
+        assert_string_equal(text, "one\nthree\n");
+        remove_file(folder, "t.jsonl");
+        assert_int_equal(rmdir(folder), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +242,7 @@ int main(void)
         cmocka_unit_test(test_append_when_record_passes_the_buffer_then_still_written),
         cmocka_unit_test(test_destroy_when_disk_is_full_then_error_is_reported),
         cmocka_unit_test(test_create_when_folder_is_missing_then_named),
+        cmocka_unit_test(test_rewind_when_written_behind_the_cut_then_taken_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

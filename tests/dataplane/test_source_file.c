@@ -3,6 +3,7 @@
  * the order and the ends do not depend on the size of batches. */
 #include "dataplane/source_file.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -245,6 +246,63 @@ static void test_create_when_envelope_is_broken_then_line_is_named(void **state)
 
 #define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 
+/* Reads so many records and says which: topic, partition, offset. */
+static void read_places(struct record_source *source, uint32_t count, char *into)
+{
+    struct record_batch_view batch;
+    into[0] = 0;
+    while (count > 0 && record_source_poll(source, 1, &batch)) {
+        for (uint32_t i = 0; i < batch.record_count; i++, count--) {
+            const size_t used = strlen(into);
+            (void)snprintf(into + used, LOG_BYTES - used, " %u.%u.%lld", batch.topic,
+                           batch.partition, (long long)batch.records[i].offset);
+        }
+        record_source_release(source);
+    }
+}
+
+static void test_start_at_when_read_in_two_parts_then_as_in_one(void **state)
+{
+    const struct folder *folder = *state;
+    static char whole[LOG_BYTES];
+    static char first[LOG_BYTES];
+    static char second[LOG_BYTES];
+    write_file(folder, "a.records",
+               "{\"p\":0,\"t\":1,\"v\":\"x\"}\n{\"p\":1,\"t\":4,\"v\":\"x\"}\n"
+               "{\"p\":0,\"t\":5,\"v\":\"x\"}\n{\"p\":1,\"t\":6,\"v\":\"x\"}\n");
+    write_file(folder, "b.records", "{\"t\":2,\"v\":\"y\"}\n{\"t\":7,\"v\":\"y\"}\n");
+    struct record_source *source = open_source(folder, 2, 1);
+    read_places(source, 6, whole);
+    source_file_destroy(source);
+    for (uint32_t stop = 0; stop <= 6; stop++) {
+        struct record_position positions[3];
+        source = open_source(folder, 2, 1);
+        read_places(source, stop, first);
+        assert_true(source->ops->position(source, 0, 0, &positions[0]));
+        assert_true(source->ops->position(source, 0, 1, &positions[1]));
+        assert_true(source->ops->position(source, 1, 0, &positions[2]));
+        source_file_destroy(source);
+        source = open_source(folder, 2, 1);
+        assert_int_equal(source->ops->start_at(source, positions, 3, NULL), 0);
+        read_places(source, 6 - stop, second);
+        (void)strcat(first, second);
+        assert_string_equal(first, whole);
+        source_file_destroy(source);
+    }
+}
+
+static void test_start_at_when_the_recording_is_another_then_refused(void **state)
+{
+    const struct folder *folder = *state;
+    write_file(folder, "a.jsonl", "1\n2\n");
+    struct record_source *source = open_source(folder, 1, 1);
+    const struct record_position position = {.partition = 3, .next_offset = 1};
+    struct error error = {0};
+    assert_int_equal(source->ops->start_at(source, &position, 1, &error), -EINVAL);
+    assert_true(error.text[0] != 0);
+    source_file_destroy(source);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +314,8 @@ int main(void)
         FILE_TEST(test_poll_when_file_is_empty_or_missing_then_ends_at_once),
         FILE_TEST(test_create_when_topic_has_no_file_then_named),
         FILE_TEST(test_create_when_envelope_is_broken_then_line_is_named),
+        FILE_TEST(test_start_at_when_read_in_two_parts_then_as_in_one),
+        FILE_TEST(test_start_at_when_the_recording_is_another_then_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

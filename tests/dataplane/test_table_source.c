@@ -31,6 +31,9 @@ struct player {
     uint32_t partition_count;
     uint32_t rewinds;
     uint32_t releases;
+    bool is_incomplete;                /* more partitions may come */
+    struct record_position started[8]; /* what start_at was told */
+    uint32_t started_count;
     char *log; /* of the fixture, for the recorder */
 };
 
@@ -180,7 +183,7 @@ static uint32_t player_partitions(struct record_source *base, struct record_part
 {
     struct player *self = (struct player *)base;
     memcpy(into, self->partitions, self->partition_count * sizeof(*into));
-    *complete = true;
+    *complete = !self->is_incomplete;
     return self->partition_count;
 }
 
@@ -199,7 +202,18 @@ static void player_rewind(struct record_source *base, uint32_t topic, uint32_t p
     self->rewinds++;
 }
 
+static int player_start_at(struct record_source *base, const struct record_position *positions,
+                           uint32_t count, struct error *error)
+{
+    struct player *self = (struct player *)base;
+    assert_true(count <= COUNT_OF(self->started));
+    memcpy(self->started, positions, count * sizeof(*positions));
+    self->started_count = count;
+    return 0;
+}
+
 static const struct record_source_ops player_ops = {
+    .start_at = player_start_at,
     .poll = player_poll,
     .release = player_release,
     .pause = player_pause,
@@ -207,6 +221,7 @@ static const struct record_source_ops player_ops = {
 };
 
 static const struct record_source_ops rewinding_ops = {
+    .start_at = player_start_at,
     .poll = player_poll,
     .release = player_release,
     .pause = player_pause,
@@ -667,6 +682,194 @@ static void test_batch_when_room_is_short_then_nothing_is_lost_or_doubled(void *
     }
 }
 
+/* ---- Checkpoints ---- */
+
+struct noted {
+    _Alignas(8) uint8_t bytes[4096];
+    struct facts_partition partitions[8];
+    uint32_t partition_count;
+    struct facts_source source;
+    uint32_t source_count;
+};
+
+static bool note(void *context, const struct facts_item *item)
+{
+    struct noted *noted = context;
+    if (item->kind == FACTS_PARTITION) {
+        noted->partitions[noted->partition_count++] = item->partition;
+    } else {
+        assert_int_equal(item->kind, FACTS_SOURCE);
+        noted->source = item->source;
+        noted->source_count++;
+    }
+    return true;
+}
+
+static struct source *source_of(struct fixture *f)
+{
+    return job_stage(f->job, 0, 0)->source;
+}
+
+static void snapshot(struct fixture *f, struct noted *noted)
+{
+    struct facts_writer writer;
+    memset(noted, 0, sizeof(*noted));
+    facts_begin(&writer, (struct span_mut){.data = noted->bytes, .bytes = sizeof(noted->bytes)});
+    source_of(f)->ops->snapshot(source_of(f), &writer);
+    assert_int_equal(facts_read(facts_written(&writer), note, noted, NULL), 0);
+}
+
+static int restore(struct fixture *f, const struct noted *noted)
+{
+    const struct source_facts facts = {
+        .partitions = noted->partitions,
+        .partition_count = noted->partition_count,
+        .source = noted->source,
+    };
+    return source_of(f)->ops->restore(source_of(f), &facts, NULL);
+}
+
+static void script_two_partitions(struct fixture *f)
+{
+    add_partition(f, 0);
+    add_partition(f, 1);
+    struct scripted *one = add_batch(f, 0);
+    one->values[one->count++] = "{\"k\": 1, \"ts\": \"1970-01-01 00:00:05\"}";
+    one->values[one->count++] = "{\"k\": 2, \"ts\": \"1970-01-01 00:00:09\"}";
+    one->first_offset = 100;
+    struct scripted *two = add_batch(f, 1);
+    two->values[two->count++] = "{\"k\": 3, \"ts\": \"1970-01-01 00:00:07\"}";
+    two->first_offset = 40;
+    two->ended = true;
+}
+
+static void test_snapshot_when_batches_are_done_then_behind_them(void **state)
+{
+    static struct fixture f;
+    static struct noted noted;
+    begin(&f);
+    script_two_partitions(&f);
+    start(&f);
+    turns(&f, 3);
+    snapshot(&f, &noted);
+    assert_int_equal(noted.partition_count, 2);
+    assert_int_equal(noted.partitions[0].identity, f.plan.nodes[0].identity);
+    assert_string_equal(noted.partitions[0].topic, "payments");
+    assert_int_equal(noted.partitions[0].next_offset, 102);
+    assert_int_equal(noted.partitions[0].resume_rows, 0);
+    assert_int_equal(noted.partitions[0].watermark_ms, 9000);
+    assert_int_equal(noted.partitions[0].has_ended, 0);
+    assert_int_equal(noted.partitions[1].partition, 1);
+    assert_int_equal(noted.partitions[1].next_offset, 41);
+    assert_int_equal(noted.partitions[1].has_ended, 1);
+    assert_int_equal(noted.source_count, 1);
+    assert_int_equal(noted.source.watermark_ms, 9000);
+    end(&f);
+}
+
+static void test_snapshot_when_nothing_was_read_then_offsets_are_unknown(void **state)
+{
+    static struct fixture f;
+    static struct noted noted;
+    begin(&f);
+    start(&f);
+    snapshot(&f, &noted);
+    assert_int_equal(noted.partition_count, 0);
+    assert_int_equal(noted.source_count, 0);
+    add_partition(&f, 5);
+    turns(&f, 1);
+    snapshot(&f, &noted);
+    assert_int_equal(noted.partition_count, 1);
+    assert_int_equal(noted.partitions[0].next_offset, -1);
+    end(&f);
+}
+
+/* What consumers had been told comes first, and the ended partition holds nothing back. */
+static void test_restore_when_snapshot_was_made_then_goes_on_from_there(void **state)
+{
+    static struct fixture f;
+    static struct noted noted;
+    begin(&f);
+    script_two_partitions(&f);
+    start(&f);
+    turns(&f, 3);
+    snapshot(&f, &noted);
+    end(&f);
+    begin(&f);
+    f.player.is_incomplete = true;
+    start(&f);
+    assert_int_equal(restore(&f, &noted), 0);
+    assert_int_equal(f.player.started_count, 2);
+    assert_int_equal(f.player.started[0].next_offset, 102);
+    assert_true(f.player.started[1].has_ended);
+    turns(&f, 1);
+    assert_string_equal(f.log, " w9000");
+    /* Nothing is known of the second partition yet: its place is carried on. */
+    add_partition(&f, 0);
+    turns(&f, 1);
+    static struct noted again;
+    snapshot(&f, &again);
+    assert_int_equal(again.partition_count, 2);
+    assert_int_equal(again.partitions[1].next_offset, 41);
+    assert_int_equal(again.partitions[1].has_ended, 1);
+    assert_int_equal(again.source.watermark_ms, 9000);
+    f.player.is_incomplete = false;
+    add_partition(&f, 1);
+    struct scripted *batch = add_batch(&f, 0);
+    batch->values[batch->count++] = "{\"k\": 4, \"ts\": \"1970-01-01 00:00:11\"}";
+    batch->first_offset = 102;
+    turns(&f, 2);
+    assert_string_equal(f.log, " w9000 4@11000 w11000");
+    end(&f);
+}
+
+/* Partition 1 was slower and shows itself later: the watermark waits for it. */
+static void test_restore_when_partitions_show_one_by_one_then_the_slowest_holds(void **state)
+{
+    static struct fixture f;
+    static struct noted noted;
+    memset(&noted, 0, sizeof(noted));
+    begin(&f);
+    for (uint32_t i = 0; i < 2; i++) {
+        noted.partitions[i] = (struct facts_partition){.identity = f.plan.nodes[0].identity,
+                                                       .partition = i,
+                                                       .next_offset = 10,
+                                                       .watermark_ms = i == 0 ? 8000 : 3000,
+                                                       .leader_epoch = -1,
+                                                       .topic = "payments"};
+    }
+    noted.partition_count = 2;
+    noted.source = (struct facts_source){.watermark_ms = 2000, .next_emit_ms = INT64_MIN};
+    f.player.is_incomplete = true;
+    start(&f);
+    assert_int_equal(restore(&f, &noted), 0);
+    add_partition(&f, 0);
+    struct scripted *batch = add_batch(&f, 0);
+    batch->values[batch->count++] = "{\"k\": 1, \"ts\": \"1970-01-01 00:00:09\"}";
+    batch->first_offset = 10;
+    turns(&f, 2);
+    add_partition(&f, 1);
+    f.player.is_incomplete = false;
+    turns(&f, 2);
+    assert_string_equal(f.log, " w2000 1@9000 w3000");
+    end(&f);
+}
+
+static void test_restore_when_the_table_lost_a_topic_then_its_places_are_left_out(void **state)
+{
+    static struct fixture f;
+    static struct noted noted;
+    memset(&noted, 0, sizeof(noted));
+    begin(&f);
+    noted.partitions[0] = (struct facts_partition){.next_offset = 10, .topic = "elsewhere"};
+    noted.partition_count = 1;
+    noted.source = (struct facts_source){.watermark_ms = WATERMARK_MIN};
+    start(&f);
+    assert_int_equal(restore(&f, &noted), 0);
+    assert_int_equal(f.player.started_count, 0);
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -683,6 +886,11 @@ int main(void)
         cmocka_unit_test(test_bad_record_when_policy_is_skip_then_is_counted),
         cmocka_unit_test(test_bad_record_goes_to_the_dead_letter_topic_with_its_place),
         cmocka_unit_test(test_batch_when_room_is_short_then_nothing_is_lost_or_doubled),
+        cmocka_unit_test(test_snapshot_when_batches_are_done_then_behind_them),
+        cmocka_unit_test(test_snapshot_when_nothing_was_read_then_offsets_are_unknown),
+        cmocka_unit_test(test_restore_when_snapshot_was_made_then_goes_on_from_there),
+        cmocka_unit_test(test_restore_when_partitions_show_one_by_one_then_the_slowest_holds),
+        cmocka_unit_test(test_restore_when_the_table_lost_a_topic_then_its_places_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

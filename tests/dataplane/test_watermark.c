@@ -107,6 +107,22 @@ static void test_move_against_a_plain_model(void **state)
     }
 }
 
+static void
+test_recount_when_a_late_sender_is_lower_then_down_to_it_but_not_below_what_was_told(void **state)
+{
+    struct watermark_sender senders[2];
+    struct watermark watermark;
+    watermark_init(&watermark, senders, 2);
+    (void)watermark_add(&watermark);
+    assert_true(watermark_move(&watermark, 0, 100));
+    (void)watermark_add(&watermark);
+    senders[1].value_ms = 40;
+    watermark_recount(&watermark, WATERMARK_MIN);
+    assert_int_equal(watermark.value_ms, 40);
+    watermark_recount(&watermark, 70);
+    assert_int_equal(watermark.value_ms, 70);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +131,8 @@ int main(void)
         cmocka_unit_test(test_idle_sender_does_not_hold_back),
         cmocka_unit_test(test_new_sender_holds_the_minimum_where_it_is),
         cmocka_unit_test(test_move_against_a_plain_model),
+        cmocka_unit_test(
+            test_recount_when_a_late_sender_is_lower_then_down_to_it_but_not_below_what_was_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

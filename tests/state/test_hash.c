@@ -115,6 +115,24 @@ static void test_one_word_held_at_a_constant_does_not_make_keys_collide(void **s
     }
 }
 
+/* All keys behind the skipped bytes have one shard; the rest of the hash tells them apart. */
+static void test_hash_behind_when_bytes_are_skipped_then_the_rest_decides_the_shard(void **state)
+{
+    (void)state;
+    const uint64_t low = (UINT64_C(1) << HASH_SHARD_SHIFT) - 1;
+    for (uint64_t end = 0; end < 100; end++) {
+        uint8_t bytes[8 + 5];
+        memcpy(bytes, &end, sizeof(end));
+        memcpy(bytes + 8, "key 1", 5);
+        const struct span pane = {.data = bytes, .bytes = sizeof(bytes)};
+        const uint64_t key_hash = hash_bytes((struct span){.data = bytes + 8, .bytes = 5});
+        const uint64_t hash = hash_behind(pane, 8);
+        assert_int_equal(hash & ~low, key_hash & ~low);
+        assert_int_equal(hash & low, hash_bytes(pane) & low);
+        assert_int_equal(hash_behind(pane, 0), hash_bytes(pane));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +140,7 @@ int main(void)
         cmocka_unit_test(test_every_flipped_bit_and_every_length_changes_about_half_the_hash),
         cmocka_unit_test(test_spots_of_numbered_keys_are_even_in_every_part),
         cmocka_unit_test(test_one_word_held_at_a_constant_does_not_make_keys_collide),
+        cmocka_unit_test(test_hash_behind_when_bytes_are_skipped_then_the_rest_decides_the_shard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
