@@ -19,8 +19,8 @@ struct item_head {
 };
 
 static_assert(sizeof(struct item_head) == ITEM_HEAD_BYTES, "part of the checkpoint format");
-static_assert(sizeof(struct facts_partition) == 296, "part of the checkpoint format");
-static_assert(sizeof(struct facts_source) == 32, "part of the checkpoint format");
+static_assert(sizeof(struct facts_partition) == 304, "part of the checkpoint format");
+static_assert(sizeof(struct facts_source) == 40, "part of the checkpoint format");
 static_assert(sizeof(struct facts_node) == 32, "part of the checkpoint format");
 static_assert(sizeof(struct facts_transaction) == 272, "part of the checkpoint format");
 
@@ -102,7 +102,8 @@ static bool check_partition(const struct facts_partition *partition, uint32_t by
     ASSERT(bytes <= sizeof(*partition));
     return is_name(partition->topic, bytes - PARTITION_FIXED_BYTES) &&
            bytes - PARTITION_FIXED_BYTES <= FACTS_TOPIC_BYTES + 1 && partition->next_offset >= -1 &&
-           partition->leader_epoch >= -1 && partition->has_ended <= 1 &&
+           partition->end_offset >= -1 && partition->leader_epoch >= -1 &&
+           partition->has_ended <= 1 &&
            (partition->resume_rows == 0 || partition->next_offset >= 0);
 }
 
@@ -150,6 +151,8 @@ static size_t read_item(struct span rest, struct facts_item *out)
     memcpy(&out->partition, rest.data + ITEM_HEAD_BYTES, head.bytes);
     const bool is_good =
         (out->kind != FACTS_PARTITION || check_partition(&out->partition, head.bytes)) &&
+        (out->kind != FACTS_SOURCE ||
+         (out->source.is_incomplete <= 1 && out->source.reserved == 0)) &&
         (out->kind != FACTS_TRANSACTION || check_transaction(&out->transaction));
     return is_good ? ITEM_HEAD_BYTES + padded(head.bytes) : 0;
 }

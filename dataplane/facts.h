@@ -27,8 +27,9 @@ enum facts_kind {
 
 /* A partition that a source node reads: everything before it has been counted, nothing behind. */
 struct facts_partition {
-    uint64_t identity; /* of the source node */
-    int64_t next_offset;
+    uint64_t identity;   /* of the source node */
+    int64_t next_offset; /* -1: not known yet, begun as the table says */
+    int64_t end_offset;  /* bounded: where it ends, found out at the start; -1: none, or not yet */
     int64_t watermark_ms;
     uint32_t partition;
     uint32_t resume_rows; /* rows of the record at next_offset that have gone out already */
@@ -43,6 +44,9 @@ struct facts_source {
     int64_t watermark_ms;  /* what consumers were told */
     int64_t next_emit_ms;  /* replay: record time of the next periodic watermark */
     int64_t processing_ms; /* the last tick */
+    /* The lane had not learned of all partitions: those that no lane names are not new. */
+    uint32_t is_incomplete;
+    uint32_t reserved; /* 0 */
 };
 
 /* Event and processing time as a node's body has seen them. */

@@ -54,6 +54,7 @@ static bool recall_source(struct recalled *recalled, const struct facts_source *
             known->watermark_ms = least(known->watermark_ms, source->watermark_ms);
             known->next_emit_ms = least(known->next_emit_ms, source->next_emit_ms);
             known->processing_ms = least(known->processing_ms, source->processing_ms);
+            known->is_incomplete |= source->is_incomplete;
             return true;
         }
     }

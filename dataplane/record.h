@@ -52,11 +52,14 @@ struct record_partition {
     uint32_t partition;
 };
 
+#define RECORD_PARTITION_OTHERS UINT32_MAX /* all partitions of a topic that are not named */
+
 /* Where a partition stands, or is to be started. */
 struct record_position {
     uint32_t topic;
     uint32_t partition;
     int64_t next_offset;  /* -1: not known; to be started as the table says */
+    int64_t end_offset;   /* bounded: where it ends; -1: none, or not known */
     int32_t leader_epoch; /* of the record before it; -1 unknown */
     bool has_ended;       /* its bounded end was reached: nothing is to come */
 };

@@ -310,6 +310,7 @@ static bool position_of(const struct record_source *base, uint32_t topic_index,
         .topic = topic_index,
         .partition = partition_index,
         .next_offset = partition->next_offset - is_ahead,
+        .end_offset = -1,
         .leader_epoch = -1,
         .has_ended = partition->ended,
     };
@@ -323,6 +324,9 @@ static int start_at(struct record_source *base, const struct record_position *po
     ASSERT(positions != NULL || count == 0);
     for (uint32_t i = 0; i < count; i++) {
         const struct record_position *position = &positions[i];
+        if (position->partition == RECORD_PARTITION_OTHERS) {
+            continue; /* all begin at their first record */
+        }
         if (position->topic >= source->topic_count ||
             position->partition >= source->topics[position->topic].partition_count) {
             return error_set(error, -EINVAL, "the recording has no partition %u of that topic",

@@ -123,6 +123,10 @@ static const struct record_position *restored_at(const struct source_kafka *sour
     *is_known = false;
     for (uint32_t i = 0; i < source->restored_count; i++) {
         const struct record_position *position = &source->restored[i];
+        if (position->topic == topic && position->partition == RECORD_PARTITION_OTHERS) {
+            *is_known = false;
+            return NULL; /* the last of a topic's: it was not named before */
+        }
         *is_known = *is_known || position->topic == topic;
         if (position->topic == topic && position->partition == number) {
             return position;
@@ -146,6 +150,10 @@ static void place_assignment(const struct source_kafka *source, uint32_t topic, 
         if (position->has_ended) {
             out->end = KAFKA_END_OFFSET;
             out->end_value = position->next_offset;
+        } else if (out->end != KAFKA_END_NONE && position->end_offset >= 0) {
+            /* Found out when the job began: the topic's end has moved on since. */
+            out->end = KAFKA_END_OFFSET;
+            out->end_value = position->end_offset;
         }
     } else if (!is_new && (position != NULL || !is_known)) {
         out->start = start_of(source, topic, number, &out->start_value);
@@ -407,6 +415,7 @@ static bool source_kafka_position(const struct record_source *self, uint32_t top
             .topic = topic,
             .partition = number,
             .next_offset = status.position,
+            .end_offset = status.end_offset,
             .leader_epoch = status.leader_epoch,
             .has_ended = status.state == KAFKA_SOURCE_ENDED,
         };

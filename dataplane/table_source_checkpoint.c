@@ -17,6 +17,13 @@ static void fill_place(const struct table_source *self, uint32_t number,
     const struct record_source *records = self->edge.records;
     struct record_position position;
     out->leader_epoch = place->leader_epoch;
+    out->end_offset = -1;
+    const bool is_known =
+        records->ops->position != NULL &&
+        records->ops->position(records, place->topic, place->partition, &position);
+    if (is_known) {
+        out->end_offset = position.end_offset;
+    }
     if (self->has_batch && self->number == number && self->batch.record_count > 0) {
         const uint32_t record = table_source_resume_point(self, &out->resume_rows);
         ASSERT(record < self->batch.record_count);
@@ -26,8 +33,7 @@ static void fill_place(const struct table_source *self, uint32_t number,
     } else if (place->resume_offset >= 0) {
         out->next_offset = place->resume_offset;
         out->resume_rows = place->resume_rows;
-    } else if (records->ops->position != NULL &&
-               records->ops->position(records, place->topic, place->partition, &position)) {
+    } else if (is_known) {
         out->next_offset = position.next_offset;
         out->leader_epoch = position.leader_epoch >= 0 ? position.leader_epoch : out->leader_epoch;
     } else {
@@ -68,7 +74,7 @@ static void put_recalled(const struct table_source *self, struct facts_writer *f
     }
 }
 
-/* A lane without partitions knows nothing of time: its saying would hold the others back. */
+/* A lane that has no partitions knows nothing of time: its saying would hold the others back. */
 void table_source_snapshot(struct source *source, struct facts_writer *facts)
 {
     const struct table_source *self = (const struct table_source *)source;
@@ -78,7 +84,7 @@ void table_source_snapshot(struct source *source, struct facts_writer *facts)
     if (!self->is_complete) {
         put_recalled(self, facts);
     }
-    if (self->partitions.count == 0 && self->partitions.recalled_count == 0) {
+    if (self->is_complete && self->partitions.count == 0) {
         return;
     }
     const struct facts_item item = {
@@ -89,6 +95,7 @@ void table_source_snapshot(struct source *source, struct facts_writer *facts)
                 .watermark_ms = self->watermark_sent_ms,
                 .next_emit_ms = self->next_emit_ms,
                 .processing_ms = self->processing_ms,
+                .is_incomplete = !self->is_complete,
             },
     };
     facts_put(facts, &item);
@@ -134,12 +141,28 @@ static uint32_t recall_partitions(const struct table_source *self, const struct 
             .topic = topic,
             .partition = partition->partition,
             .next_offset = partition->next_offset,
+            .end_offset = partition->end_offset,
             .leader_epoch = partition->leader_epoch,
             .has_ended = partition->has_ended != 0,
         };
         put_position(positions, position_count, &position);
     }
     return count;
+}
+
+/* Where not all partitions were known to every lane, those that none has named are not new. */
+static void put_others(const struct table_source *self, struct record_position *positions,
+                       uint32_t *count)
+{
+    for (uint32_t topic = 0; topic < self->plan->topic_count; topic++) {
+        positions[(*count)++] = (struct record_position){
+            .topic = topic,
+            .partition = RECORD_PARTITION_OTHERS,
+            .next_offset = -1,
+            .end_offset = -1,
+            .leader_epoch = -1,
+        };
+    }
 }
 
 /* Consumers hear again what they had been told: in front of them no lane may stand lower. */
@@ -168,7 +191,7 @@ int table_source_restore(struct source *source, const struct source_facts *facts
         return error_set(error, -ENOTSUP, "table %s cannot start at given offsets",
                          self->plan->table);
     }
-    const size_t room = (size_t)facts->partition_count + 1;
+    const size_t room = (size_t)facts->partition_count + self->plan->topic_count + 1;
     struct partition_recalled *recalled = calloc(room, sizeof(*recalled));
     struct record_position *positions = calloc(room, sizeof(*positions));
     int code = recalled == NULL || positions == NULL
@@ -178,6 +201,9 @@ int table_source_restore(struct source *source, const struct source_facts *facts
         uint32_t position_count;
         const uint32_t count = recall_partitions(self, facts, recalled, positions, &position_count);
         partitions_recall(&self->partitions, recalled, count);
+        if (facts->source.is_incomplete != 0) {
+            put_others(self, positions, &position_count);
+        }
         code = records->ops->start_at(records, positions, position_count, error);
         recall_times(self, &facts->source);
     } else {

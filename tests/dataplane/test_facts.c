@@ -31,6 +31,7 @@ static struct facts_item partition_item(void)
     item.partition = (struct facts_partition){
         .identity = UINT64_C(0x0123456789abcdef),
         .next_offset = 77,
+        .end_offset = 99,
         .watermark_ms = -5,
         .partition = 3,
         .resume_rows = 2,
@@ -166,8 +167,19 @@ static void test_facts_read_when_a_field_lies_then_refused(void **state)
         size_t at;
         uint32_t value;
     } lies[] = {
-        {0, 0},   {4, 2},    {8, 0},           {8, 5},    {12, 40},           {12, 0},
-        {12, 48}, {12, 297}, {12, UINT32_MAX}, {12, 296}, {24 + 4, 1U << 31}, {16 + 36, 2},
+        {0, 0},
+        {4, 2},
+        {8, 0},
+        {8, 5},
+        {12, 40},
+        {12, 0},
+        {12, 48},
+        {12, 305},
+        {12, UINT32_MAX},
+        {12, 304},
+        {24 + 4, 1U << 31},
+        {16 + 44, 2},
+        {24 + 12, 1U << 31},
     };
     for (size_t i = 0; i < COUNT_OF(lies); i++) {
         _Alignas(8) uint8_t memory[1024];

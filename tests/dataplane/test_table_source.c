@@ -775,11 +775,12 @@ static void test_snapshot_when_nothing_was_read_then_offsets_are_unknown(void **
     start(&f);
     snapshot(&f, &noted);
     assert_int_equal(noted.partition_count, 0);
-    assert_int_equal(noted.source_count, 0);
+    assert_int_equal(noted.source.is_incomplete, 1);
     add_partition(&f, 5);
     turns(&f, 1);
     snapshot(&f, &noted);
     assert_int_equal(noted.partition_count, 1);
+    assert_int_equal(noted.source.is_incomplete, 0);
     assert_int_equal(noted.partitions[0].next_offset, -1);
     end(&f);
 }
@@ -870,6 +871,28 @@ static void test_restore_when_the_table_lost_a_topic_then_its_places_are_left_ou
     end(&f);
 }
 
+/* Cut before a lane had heard of its partitions: those are not new when they show themselves. */
+static void test_restore_when_a_lane_knew_too_little_then_the_others_are_not_new(void **state)
+{
+    static struct fixture f;
+    static struct noted noted;
+    begin(&f);
+    f.player.is_incomplete = true;
+    start(&f);
+    turns(&f, 2);
+    snapshot(&f, &noted);
+    assert_int_equal(noted.source_count, 1);
+    assert_int_equal(noted.source.is_incomplete, 1);
+    end(&f);
+    begin(&f);
+    start(&f);
+    assert_int_equal(restore(&f, &noted), 0);
+    assert_int_equal(f.player.started_count, 1);
+    assert_int_equal(f.player.started[0].partition, RECORD_PARTITION_OTHERS);
+    assert_int_equal(f.player.started[0].next_offset, -1);
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -891,6 +914,7 @@ int main(void)
         cmocka_unit_test(test_restore_when_snapshot_was_made_then_goes_on_from_there),
         cmocka_unit_test(test_restore_when_partitions_show_one_by_one_then_the_slowest_holds),
         cmocka_unit_test(test_restore_when_the_table_lost_a_topic_then_its_places_are_left_out),
+        cmocka_unit_test(test_restore_when_a_lane_knew_too_little_then_the_others_are_not_new),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
