@@ -166,8 +166,27 @@ int restarts_attach(struct restarts *restarts, const struct restarts_life *life,
     return code != 0 ? code : checkpoint_create(&config, &restarts->checkpoint, error);
 }
 
+/* A job that fails while a checkpoint is written takes that with it. */
+static void give_up(struct restarts *restarts)
+{
+    uint64_t tags[8];
+    uint32_t tag_count = 0;
+    uint32_t steps = 0;
+    enum store_state state = store_poll(restarts->store, tags, COUNT_OF(tags), &tag_count, 0);
+    if (state == STORE_WRITING || state == STORE_COMMITTING) {
+        store_abort(restarts->store);
+    }
+    while (state == STORE_WRITING || state == STORE_COMMITTING) {
+        ASSERT(steps++ < 100000);
+        state = store_poll(restarts->store, tags, COUNT_OF(tags), &tag_count, 0);
+    }
+}
+
 void restarts_detach(struct restarts *restarts)
 {
+    if (restarts->checkpoint != NULL) {
+        give_up(restarts);
+    }
     checkpoint_destroy(restarts->checkpoint);
     restarts->checkpoint = NULL;
     for (uint32_t i = 0; i < restarts->life.lane_count; i++) {
