@@ -118,6 +118,17 @@ static void recover(struct sink_kafka *sink)
     sink->is_recovered = true;
 }
 
+/* Only a free slot may be started anew: of others a checkpoint knows the epoch. */
+static void renew(struct slot *slot)
+{
+    struct kafka_transaction_status status;
+    ASSERT(slot->state == SLOT_FREE);
+    kafka_client_transaction_status(slot->client, &status);
+    if (status.state == KAFKA_TRANSACTION_READY && status.is_tainted) {
+        kafka_client_transaction_start(slot->client, slot->ids[slot->id]);
+    }
+}
+
 /* Moves committed slots on. One is wanted free beside the current one, for a cut may come any
  * moment. Where a checkpoint under way will free one, that is waited for while there is a current
  * one; else a client takes its other id. */
@@ -130,6 +141,7 @@ static void free_slots(struct sink_kafka *sink)
         struct slot *slot = &sink->slots[i];
         if (slot->state == SLOT_COMMITTED && slot->listed_id < sink->complete_id) {
             slot->state = SLOT_FREE;
+            renew(slot);
         }
         has_free |= slot->state == SLOT_FREE;
         if (slot->state == SLOT_COMMITTED) {

@@ -24,7 +24,7 @@ struct kafka_client {
     struct kafka_produce produce;
     struct kafka_transaction transaction;
     bool is_held; /* no records are sent */
-    void *owned; /* the heap block, NULL when the caller owns the memory */
+    void *owned;  /* the heap block, NULL when the caller owns the memory */
 };
 
 void kafka_config_init(struct kafka_config *config)
@@ -508,7 +508,8 @@ void kafka_client_transaction_status(const struct kafka_client *client,
     *out = (struct kafka_transaction_status){.state = transaction->state,
                                              .producer_id = transaction->producer_id,
                                              .producer_epoch = transaction->producer_epoch,
-                                             .error_code = transaction->error_code};
+                                             .error_code = transaction->error_code,
+                                             .is_tainted = transaction->is_tainted};
 }
 
 void kafka_client_hold(struct kafka_client *client, bool is_held)

@@ -224,6 +224,7 @@ struct kafka_transaction_status {
     int64_t producer_id; /* -1 not known yet */
     int16_t producer_epoch;
     int16_t error_code; /* why it failed */
+    bool is_tainted;    /* READY: to be started anew, or a late request may end what comes next */
 };
 
 /* Fills in the defaults: 64 topics, 1024 partitions each way, long poll of 500 ms, 16 MiB

@@ -346,6 +346,7 @@ static void done(struct kafka_transaction *transaction, enum kafka_api api,
         transaction->producer_id = answer->producer_id;
         transaction->producer_epoch = answer->producer_epoch;
         transaction->state = KAFKA_TRANSACTION_READY;
+        transaction->is_tainted = false; /* what is late has a lower epoch */
         kafka_produce_adopt(transaction->produce, transaction->id, answer->producer_id,
                             answer->producer_epoch, transaction->now_ns);
         return;
@@ -428,6 +429,7 @@ void kafka_transaction_lost(struct kafka_transaction *transaction, uint32_t conn
     const uint32_t broker = kafka_core_broker_of(connection_index);
     if (transaction->request_on == connection_index) {
         transaction->request_on = KAFKA_NO_CONNECTION;
+        transaction->is_tainted = true;
     }
     if (kafka_core_role_of(connection_index) == KAFKA_ROLE_CONTROL &&
         transaction->core->metadata.brokers[broker].node_id == transaction->coordinator) {

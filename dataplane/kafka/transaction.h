@@ -14,7 +14,11 @@
  *      answered too. A transaction without a record is ended without asking anybody.
  *   4. The epoch never changes inside a transaction: what the idempotent producer cures by a new
  *      epoch fails the transaction.
- * Source: KIP-98, KIP-360; protocol version 1, as brokers of every version understand it. */
+ *   5. A request whose connection broke may be carried out late, and an EndTxn of one transaction
+ *      then ends the next, for both have one epoch. is_tainted says that such a request may be
+ *      under way under this epoch: whoever holds the client starts the id anew before the next
+ *      transaction.
+ * Source: KIP-98, KIP-360, KIP-890 (the late request); protocol version 1, as brokers of every version understand it. */
 #pragma once
 
 #include "base.h"
@@ -35,6 +39,7 @@ struct kafka_transaction {
     int16_t producer_epoch;
     bool is_commit;       /* what RESOLVING does */
     bool has_partitions;  /* the coordinator may know of this transaction */
+    bool is_tainted;      /* invariant 5 */
     int32_t coordinator;  /* node id, -1 unknown */
     uint32_t request_on;  /* connection of the request in flight, or KAFKA_NO_CONNECTION */
     uint32_t ask_cursor;  /* the broker asked for the coordinator last */

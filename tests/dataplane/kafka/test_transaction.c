@@ -209,6 +209,7 @@ static void test_end_when_coordinator_moved_then_found_anew(void **state)
     assert_int_equal(peer_count(world->peer, KAFKA_API_FIND_COORDINATOR), 4);
 }
 
+/* One that may come late to the coordinator taints what follows under the same epoch. */
 static void test_request_when_its_answer_is_lost_then_asked_again(void **state)
 {
     static const enum kafka_api apis[] = {KAFKA_API_ADD_PARTITIONS_TO_TXN, KAFKA_API_PRODUCE,
@@ -229,6 +230,11 @@ static void test_request_when_its_answer_is_lost_then_asked_again(void **state)
         assert_int_equal(status_of(world).state, KAFKA_TRANSACTION_READY);
         assert_int_equal(kafka_client_counters(world->client)->transactions_committed,
                          committed + 1);
+        assert_int_equal(status_of(world).is_tainted, apis[i] != KAFKA_API_PRODUCE);
+        kafka_client_transaction_start(world->client, "job-a0");
+        run(world, 100);
+        assert_int_equal(status_of(world).state, KAFKA_TRANSACTION_READY);
+        assert_false(status_of(world).is_tainted);
     }
 }
 
