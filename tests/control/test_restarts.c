@@ -262,7 +262,7 @@ static void *allocate(void *context, uint32_t lane, size_t bytes)
 }
 
 static struct job *make_job(const struct plan *plan, struct record_source *records,
-                            uint32_t lane_count, struct arena **arenas)
+                            uint32_t lane_count, struct arena **arenas, struct heap **heaps)
 {
     static struct table_source_environment environment;
     environment = (struct table_source_environment){.find = find_source, .context = records};
@@ -288,15 +288,14 @@ static struct job *make_job(const struct plan *plan, struct record_source *recor
             .shard_count = EXCHANGE_SHARD_COUNT,
             .is_lazy = true,
         };
-        struct heap *heap = NULL;
         assert_int_equal(arena_create(&arena, &arenas[i], NULL), 0);
-        assert_int_equal(heap_create(arenas[i], &heap, NULL), 0);
+        assert_int_equal(heap_create(arenas[i], &heaps[i], NULL), 0);
         config.lanes[i] = (struct job_lane_config){
             .receive = i == 0,
             .operate = true,
             .transmit = i == 0,
             .arena = arenas[i],
-            .heap = heap,
+            .heap = heaps[i],
             .source_environment = &environment,
         };
     }
@@ -345,10 +344,11 @@ static void test_state_when_on_several_lanes_then_each_shard_on_its_owners(void 
         static const char *const topics[] = {"t"};
         struct record_source *records = NULL;
         struct arena *arenas[LANES_MAX];
+        struct heap *heaps[LANES_MAX];
         const struct source_file_config config = {
             .directory = in_folder(f, "in"), .topics = topics, .topic_count = 1};
         assert_int_equal(source_file_create(&config, &records, NULL), 0);
-        struct job *job = make_job(plan, records, lane_count, arenas);
+        struct job *job = make_job(plan, records, lane_count, arenas, heaps);
         uint32_t used = 0;
         for (uint32_t turn = 1; turn < 400; turn++) {
             for (uint32_t lane = 0; lane < lane_count; lane++) {
@@ -362,6 +362,9 @@ static void test_state_when_on_several_lanes_then_each_shard_on_its_owners(void 
         assert_true(used > 20);
         (void)check_owners(job, arenas, lane_count);
         job_destroy(job);
+        for (uint32_t lane = 0; lane < lane_count; lane++) {
+            heap_destroy(heaps[lane]);
+        }
         source_file_destroy(records);
     }
     plan_destroy(plan);
