@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "control/storage_internal.h"
 #include "state/disk_uring.h"
@@ -41,6 +42,9 @@ static int fail_key(struct error *error, const char *key, int status)
 static void tell_progress(void *context, double share)
 {
     FILE *messages = context;
+    if (share < 1 && isatty(fileno(messages)) == 0) {
+        return;
+    }
     (void)fprintf(messages, "\rpenstock: formatting the checkpoint file %3.0f %%%s", 100 * share,
                   share >= 1 ? "\n" : "");
     (void)fflush(messages);
