@@ -59,6 +59,13 @@ reserve() { # COUNT of 2 MiB pages
     before=$(cat $pages)
     [ "$(free_pages)" -ge "$need" ] && return
     echo $((before + need - $(free_pages))) >$pages
+    if [ "$(free_pages)" -lt "$need" ]; then
+        # Memory is there, but in pieces: file caches give theirs back.
+        sync
+        echo 3 >/proc/sys/vm/drop_caches 2>/dev/null || true
+        echo 1 >/proc/sys/vm/compact_memory 2>/dev/null || true
+        echo $(($(cat $pages) + need - $(free_pages))) >$pages
+    fi
     added=$(($(cat $pages) - before))
     [ "$(free_pages)" -ge "$need" ] ||
         fail "only $(free_pages) of $need hugepages (2 MiB) could be reserved: free memory, or run it soon after boot"
