@@ -94,7 +94,8 @@ static void clear_box(struct appliance *appliance)
 }
 
 /* A topic is the script's matter, a broker that does not answer is the appliance file's.
- * read     grows by the partitions of it that the first lane reads, as many as any; NULL: written */
+ * read     grows by the partitions of it that the first lane reads, as many as any; NULL: written
+ * */
 static int check_topic(struct appliance *appliance, const struct plan_node *node, const char *topic,
                        uint32_t *read)
 {

@@ -102,8 +102,8 @@ int box_make_edges(struct box *box, struct metadata *metadata, struct error *err
 /* Makes the job and the lanes around it. */
 int box_make_job(struct box *box, struct error *error);
 
-/* Hands the lanes what a checkpoint says of transactions: those that belong to it are committed, all
- * others of the job aborted, before new ones begin. To be called at every start.
+/* Hands the lanes what a checkpoint says of transactions: those that belong to it are committed,
+ * all others of the job aborted, before new ones begin. To be called at every start.
  * facts    of all lanes that it was made on, lane_count of them; none without a checkpoint
  * threads  control, before lanes run */
 int box_recover(struct box *box, const struct span *facts, uint32_t lane_count,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which checkpoint a run goes on from: the newest that is whole, or the one that was named. Facts are
- * read before state is touched; a damaged checkpoint is told loudly and the one before is tried. One
+/* Which checkpoint a run goes on from: the newest that is whole, or the one that was named. Facts
+ * are
+ * read before state is touched; a damaged checkpoint is told loudly and the one before is tried.
+ * One
  * that another machine made is taken only when it is named: that machine may still run the job. */
 #include <errno.h>
 #include <inttypes.h>

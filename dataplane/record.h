@@ -147,8 +147,8 @@ struct record_sink_ops {
     /* That checkpoint is durable: what was written before its cut, and earlier ones', becomes
      * visible. The next complete one stands for a checkpoint that failed. NULL: nothing to do. */
     void (*complete)(struct record_sink *sink, uint64_t id);
-    /* That checkpoint will never be complete: what was cut off by it belongs to the next one. It may
-     * be told before the cut. NULL: nothing to do. */
+    /* That checkpoint will never be complete: what was cut off by it belongs to the next one. It
+     * may be told before the cut. NULL: nothing to do. */
     void (*failed)(struct record_sink *sink, uint64_t id);
 };
 

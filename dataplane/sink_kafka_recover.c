@@ -8,8 +8,8 @@
  *     own ids that are taken                 started by their clients, which is the same
  *
  * An id that is prepared is never started here: that would raise its epoch, and if this run ended
- * before its first checkpoint, the next could not tell "committed" from "lost". So each client takes the
- * id of its two that is not prepared. The work is spread over the lanes. */
+ * before its first checkpoint, the next could not tell "committed" from "lost". So each client
+ * takes the id of its two that is not prepared. The work is spread over the lanes. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

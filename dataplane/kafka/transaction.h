@@ -18,7 +18,8 @@
  *      then ends the next, for both have one epoch. is_tainted says that such a request may be
  *      under way under this epoch: whoever holds the client starts the id anew before the next
  *      transaction.
- * Source: KIP-98, KIP-360, KIP-890 (the late request); protocol version 1, as brokers of every version understand it. */
+ * Source: KIP-98, KIP-360, KIP-890 (the late request); protocol version 1, as brokers of every
+ * version understand it. */
 #pragma once
 
 #include "base.h"

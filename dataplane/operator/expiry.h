@@ -14,9 +14,9 @@
 #define EXPIRY_SEGMENTS_LOW_MAX 128 /* a tick, while the arena is low */
 
 struct expiry {
-    uint64_t ttl_ms; /* 0: state never ends */
-    int64_t now_ms;  /* of the last tick; EXPIRY_TIME_NONE before the first */
-    uint64_t due;    /* segments that the sweep owes, times half the lifetime */
+    uint64_t ttl_ms;   /* 0: state never ends */
+    int64_t now_ms;    /* of the last tick; EXPIRY_TIME_NONE before the first */
+    uint64_t due;      /* segments that the sweep owes, times half the lifetime */
     uint64_t segments; /* the most that the table had in this pass: emptying must not slow it */
     struct table_cursor cursor;
 };

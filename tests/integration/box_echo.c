@@ -124,10 +124,9 @@ int main(int argc, char **argv)
         source_kafka_create(
             &(struct source_kafka_config){.client = echo.reader, .source = &plan, .lane_count = 1},
             &source, &error) != 0 ||
-        sink_kafka_create(&(struct sink_kafka_config){.client = echo.writer,
-                                                      .topics = &out,
-                                                      .topic_count = 1},
-                          &sink, &error) != 0) {
+        sink_kafka_create(
+            &(struct sink_kafka_config){.client = echo.writer, .topics = &out, .topic_count = 1},
+            &sink, &error) != 0) {
         (void)fprintf(stderr, "box_echo: %s\n", error.text);
         return 1;
     }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A lane that does nothing but write numbers, with checkpoints in a file, for test_transactions:
  *
- *     exactly_once BROKER:PORT CHECKPOINT COUNT EVERY [LANE [die STEP N | fail EVERY_NTH | slow US]]
+ *     exactly_once BROKER:PORT CHECKPOINT COUNT EVERY [LANE [die STEP N | fail EVERY_NTH | slow
+ * US]]
  *
  * Numbers 0 to COUNT - 1 go to the topic $EXACT exactly once and to $PLAIN at once, a checkpoint
  * every EVERY numbers, two under way at a time. It goes on from the file when there is one. `die`
  * ends the process without a word at the N-th checkpoint, STEP being cut, settled, durable (before
- * the sink is told) or complete (right behind that); `fail` completes only every n-th checkpoint; `slow` sleeps so many microseconds a
- * turn. Transactions time out after $TRANSACTION_MS. */
+ * the sink is told) or complete (right behind that); `fail` completes only every n-th checkpoint;
+ * `slow` sleeps so many microseconds a turn. Transactions time out after $TRANSACTION_MS. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

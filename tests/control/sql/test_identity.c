@@ -33,10 +33,10 @@
 #define KNOWN_GROUP UINT64_C(0x8b81f42b507fb62a)
 #define WINDOWED(calls, size)                                                                      \
     TABLE(COLUMNS)                                                                                 \
-    SINK("k STRING, n BIGINT") "INSERT INTO s SELECT k, " calls                                    \
-                               " FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '" size       \
-                               "' MINUTE)) "                                                       \
-                               "GROUP BY window_start, window_end, k;"
+    SINK("k STRING, n BIGINT")                                                                     \
+    "INSERT INTO s SELECT k, " calls " FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '" size \
+    "' MINUTE)) "                                                                                  \
+    "GROUP BY window_start, window_end, k;"
 
 static struct plan *plan_of(const char *text)
 {
