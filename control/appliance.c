@@ -437,6 +437,12 @@ static int run_box(struct appliance *appliance, const sigset_t *signals)
     }
     (void)fprintf(stderr, "penstock: running %s on %u lanes\n", appliance->script_path,
                   appliance->box.lane_count);
+    if (appliance->box.transactional_id_prefix != NULL) {
+        (void)fprintf(stderr,
+                      "penstock: tables written exactly-once share a lane's transactions, named "
+                      "%s-LANE-…\n",
+                      appliance->box.transactional_id_prefix);
+    }
     supervise(appliance, signals);
     const bool is_orderly = appliance->exit_code == EXIT_DONE;
     box_stop(&appliance->box);

@@ -183,14 +183,14 @@ const struct error *job_lane_failure(const struct job *job, uint32_t lane)
     return &job->lanes[lane].failure;
 }
 
-void job_lane_drain(struct job *job, uint32_t lane)
+void job_lane_drain(struct job *job, uint32_t lane, bool fires)
 {
     ASSERT(job->config.plan != NULL);
     ASSERT(lane < job->config.lane_count);
     for (uint32_t i = 0; i < job->lanes[lane].stage_count; i++) {
         struct stage *stage = job->lanes[lane].order[i];
         if (stage->source != NULL && !stage->source->ended) {
-            stage->source->ops->drain(stage->source);
+            stage->source->ops->drain(stage->source, fires);
         }
     }
 }

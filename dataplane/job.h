@@ -125,10 +125,11 @@ bool job_is_held(const struct job *job);
  * threads  owning lane; control once the lane is parked */
 const struct error *job_lane_failure(const struct job *job, uint32_t lane);
 
-/* Stops reading on a lane: what was read is worked off, then the lane's part of the job ends. No
- * window fires for it. The other receive lanes must be drained as well.
+/* Stops reading on a lane: what was read is worked off, then the lane's part of the job ends. The
+ * other receive lanes must be drained as well.
+ * fires    event time goes to its end, so that windows and timers answer; else none fires for it
  * threads  owning lane only */
-void job_lane_drain(struct job *job, uint32_t lane);
+void job_lane_drain(struct job *job, uint32_t lane, bool fires);
 
 /* Orders a barrier on a lane: its sources say where they stand and send it behind everything that
  * they have sent so far. Once it has passed every stage of the lane, hooks.cut is called, once,

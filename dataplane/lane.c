@@ -118,7 +118,7 @@ static void obey(struct lane *lane, const struct lane_command *command)
     ASSERT(lane->config.after_count <= LANE_POLLERS_MAX);
     switch (command->kind) {
     case LANE_COMMAND_DRAIN:
-        job_lane_drain(lane->config.job, lane->config.number);
+        job_lane_drain(lane->config.job, lane->config.number, command->value != 0);
         break;
     case LANE_COMMAND_STOP:
         lane->state = LANE_STOPPED;

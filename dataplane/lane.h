@@ -34,7 +34,8 @@ enum lane_idle {
 };
 
 enum lane_command_kind {
-    LANE_COMMAND_DRAIN = 1, /* stop reading, finish what was read; LANE_EVENT_ENDED follows */
+    LANE_COMMAND_DRAIN = 1, /* stop reading, finish what was read; LANE_EVENT_ENDED follows.
+                             * value: not 0 fires all windows and timers as well */
     LANE_COMMAND_STOP,      /* leave the loop now */
     LANE_COMMAND_BARRIER,   /* value: the epoch */
     LANE_COMMAND_CALL,      /* run call(context, value) on the lane: assign, revoke, pause … */

@@ -58,9 +58,10 @@ struct source_ops {
      * returns  OPERATOR_AGAIN when the output has no room for what was begun */
     enum operator_verdict (*poll)(struct source *self, uint64_t now_ns, uint32_t records_max,
                                   uint32_t *work);
-    /* The lane stops reading: what was begun is finished, then PARCEL_END is sent, without
-     * WATERMARK_MAX. poll goes on being called until then. */
-    void (*drain)(struct source *self);
+    /* The lane stops reading: what was begun is finished, then PARCEL_END is sent. poll goes on
+     * being called until then.
+     * fires    WATERMARK_MAX goes before it, as at the end of bounded input */
+    void (*drain)(struct source *self, bool fires);
     /* The barrier follows behind what was sent so far: adds where the source stands. NULL: it has
      * no place. */
     void (*snapshot)(struct source *self, struct facts_writer *facts);

@@ -635,7 +635,7 @@ static void end_when_over(struct table_source *self, uint32_t *work)
         return;
     }
     struct output *output = self->context->output;
-    if (!self->is_draining) {
+    if (!self->is_draining || self->fires) {
         output_control(output, PARCEL_WATERMARK, WATERMARK_MAX);
     }
     output_control(output, PARCEL_END, 0);
@@ -676,9 +676,10 @@ static enum operator_verdict table_source_poll(struct source *source, uint64_t n
     return verdict;
 }
 
-static void table_source_drain(struct source *source)
+static void table_source_drain(struct source *source, bool fires)
 {
     self_of(source)->is_draining = true;
+    self_of(source)->fires = fires;
 }
 
 /* ---- Opening and closing ---- */

@@ -36,6 +36,7 @@ struct table_source {
     bool has_batch;
     bool is_complete; /* all partitions are known */
     bool is_draining;
+    bool fires;       /* the drain ends event time */
     bool is_identity; /* the output is the decoded row */
     bool said_idle;
     uint32_t number;      /* of the batch's partition */

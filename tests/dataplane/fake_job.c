@@ -67,8 +67,9 @@ static enum operator_verdict fake_source_poll(struct source *base, uint64_t now_
     return OPERATOR_DONE;
 }
 
-static void fake_source_drain(struct source *base)
+static void fake_source_drain(struct source *base, bool fires)
 {
+    (void)fires;
     ((struct fake_source *)base)->draining = true;
 }
 

@@ -380,8 +380,8 @@ static void test_drain_ends_without_the_last_watermark(void **state)
         (void)job_lane_poll(f.job, 0, turn);
         (void)job_lane_poll(f.job, 1, turn);
     }
-    job_lane_drain(f.job, 0);
-    job_lane_drain(f.job, 1);
+    job_lane_drain(f.job, 0, false);
+    job_lane_drain(f.job, 1, false);
     fake_run(f.job, 2, 1000);
     for (uint32_t lane = 0; lane < 2; lane++) {
         assert_true(job_stage(f.job, lane, hold)->watermark.value_ms < 1000000);
@@ -539,8 +539,8 @@ static void test_full_arena_when_drained_then_the_job_ends_with_what_it_has(void
     turn(&m, 2);
     const uint64_t held = rows_read(&m);
     assert_true(held < 2000);
-    job_lane_drain(m.f.job, 0);
-    job_lane_drain(m.f.job, 1);
+    job_lane_drain(m.f.job, 0, false);
+    job_lane_drain(m.f.job, 1, false);
     fake_run(m.f.job, 2, 1000);
     assert_int_equal(logged(&m.f, m.sink), held);
     memory_end(&m);

@@ -114,7 +114,7 @@ static void test_tiny_arena_when_drained_then_every_row_read_is_answered(void **
     assert_true(rows > 1000 && rows < ROWS);
     assert_int_equal(answered(&f), rows);
     assert_int_equal(job_lane_memory(f.job, 0), JOB_MEMORY_FULL);
-    job_lane_drain(f.job, 0);
+    job_lane_drain(f.job, 0, false);
     for (uint32_t i = 0; i < 100 && turn(&f) == JOB_RUNNING; i++) {
     }
     assert_int_equal(job_lane_state(f.job, 0), JOB_ENDED);
