@@ -145,8 +145,9 @@ static void test_the_sweep_sees_each_entry_once_a_pass_and_begins_again(void **s
     do {
         expiry_sweep(&expiry, fixture.table, 3, count_visit, seen);
     } while (expiry.cursor.shard != 0 || expiry.cursor.position != 0);
+    /* Steps of three segments end a pass exactly after one to three of them. */
     for (uint32_t key = 0; key < 5000; key++) {
-        assert_in_range(seen[key], key % 2 == 0 ? 1 : 2, key % 2 == 0 ? 1 : 3);
+        assert_in_range(seen[key], key % 2 == 0 ? 1 : 2, key % 2 == 0 ? 1 : 4);
     }
     end(&fixture);
 }
