@@ -299,8 +299,11 @@ static bool plain_is_settled(struct sink_kafka *sink, uint64_t id)
 bool sink_kafka_is_settled(struct record_sink *self, uint64_t id)
 {
     struct sink_kafka *sink = (struct sink_kafka *)self;
+    int16_t code;
     ASSERT(sink->pool_count <= SINK_KAFKA_POOL_MAX);
-    if (!sink->is_recovered || !plain_is_settled(sink, id)) {
+    /* The records of a failed partition count as lost: to go on behind them would leave a gap. */
+    if (!sink->is_recovered || kafka_client_has_failed(sink->client, &code) ||
+        !plain_is_settled(sink, id)) {
         return false;
     }
     for (uint32_t i = 0; i < sink->pool_count; i++) {

@@ -212,6 +212,23 @@ static void test_checkpoint_when_complete_then_committed_as_named(void **state)
     assert_string_equal(prepared(lane), "job-a1");
 }
 
+/* Its records count as lost then, and a checkpoint that held them would go on behind a gap. */
+static void test_settled_when_a_plain_sink_has_failed_then_never(void **state)
+{
+    struct lane *lane = *state;
+    int16_t code = 0;
+    peer_answer_next(lane->peer, KAFKA_API_PRODUCE, 29); /* TOPIC_AUTHORIZATION_FAILED */
+    assert_int_equal(append(lane, PLAIN), RECORD_SINK_OK);
+    cut(lane, 1);
+    run(lane, 200);
+    assert_true(sink_kafka_has_failed(lane->sink, &code));
+    assert_int_equal(code, 29);
+    assert_int_equal(sink_kafka_lost(lane->sink), 1);
+    assert_false(record_sink_is_settled(lane->records, 1));
+    cut(lane, 2);
+    assert_false(record_sink_is_settled(lane->records, 2));
+}
+
 static void test_settled_when_plain_records_follow_then_not_waited_for(void **state)
 {
     struct lane *lane = *state;
@@ -476,6 +493,7 @@ int main(void)
         WITH_OPEN(test_recover_when_nothing_is_stored_then_both_ids_of_each_are_taken_over),
         WITH_OPEN(test_cut_when_nothing_was_written_then_nothing_is_prepared),
         WITH_OPEN(test_checkpoint_when_complete_then_committed_as_named),
+        WITH_OPEN(test_settled_when_a_plain_sink_has_failed_then_never),
         WITH_OPEN(test_settled_when_plain_records_follow_then_not_waited_for),
         WITH_OPEN(test_settled_when_exact_records_follow_then_not_waited_for),
         WITH_OPEN(test_complete_when_older_ones_never_were_then_all_are_committed),
