@@ -91,3 +91,19 @@ uint64_t mapping_bytes(const struct mapping *mapping)
 {
     return mapping->bytes;
 }
+
+void *mapping_scratch(void *context, size_t bytes)
+{
+    ASSERT(bytes != 0);
+    (void)context;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void mapping_scratch_free(void *context, void *memory, size_t bytes)
+{
+    ASSERT(memory != NULL);
+    (void)context;
+    (void)munmap(memory, bytes);
+}

@@ -21,3 +21,12 @@ void *mapping_take(struct mapping *mapping, size_t bytes);
 
 /* Tells how much was mapped. */
 uint64_t mapping_bytes(const struct mapping *mapping);
+
+/* Maps ordinary memory that costs nothing until it is touched, for a while: what restore_config.map
+ * wants.
+ * context  not used
+ * returns  NULL when there is no more */
+void *mapping_scratch(void *context, size_t bytes);
+
+/* Gives it back. */
+void mapping_scratch_free(void *context, void *memory, size_t bytes);

@@ -6,9 +6,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "control/disk_memory.h"
+#include "control/mapping.h"
 #include "dataplane/lane_checkpoint.h"
 #include "state/checkpoint.h"
 #include "state/restore.h"
@@ -31,20 +31,6 @@ struct restarts {
     uint64_t newest_id; /* complete; 0: none */
     enum restarts_state state;
 };
-
-static void *map(void *context, size_t bytes)
-{
-    (void)context;
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
-static void unmap(void *context, void *memory, size_t bytes)
-{
-    (void)context;
-    (void)munmap(memory, bytes);
-}
 
 int restarts_create(uint32_t disk_mib, struct restarts **out, struct error *error)
 {
@@ -98,8 +84,8 @@ static int restore(struct restarts *restarts, bool *in_place, struct error *erro
         .lane_count = life->lane_count,
         .owner = job_owner_lane,
         .owner_context = life->job,
-        .map = map,
-        .unmap = unmap,
+        .map = mapping_scratch,
+        .unmap = mapping_scratch_free,
     };
     struct restore_report report = {0};
     const int code = restore_state(&config, NULL, &report, error);
@@ -118,7 +104,7 @@ static int attach_lane(struct restarts *restarts, uint32_t lane, struct error *e
         .pages_a_turn = PAGES_A_TURN,
     };
     restarts->memory_bytes = snapshot_memory_bytes(&config);
-    restarts->memory[lane] = map(NULL, restarts->memory_bytes);
+    restarts->memory[lane] = mapping_scratch(NULL, restarts->memory_bytes);
     config.memory = restarts->memory[lane];
     if (config.memory == NULL) {
         return error_set(error, -ENOMEM, "out of memory for staging buffers");
@@ -166,19 +152,14 @@ int restarts_attach(struct restarts *restarts, const struct restarts_life *life,
     return code != 0 ? code : checkpoint_create(&config, &restarts->checkpoint, error);
 }
 
-/* A job that fails while a checkpoint is written takes that with it. */
+/* A job that fails leaves a checkpoint behind that its lanes will never finish. */
 static void give_up(struct restarts *restarts)
 {
-    uint64_t tags[8];
-    uint32_t tag_count = 0;
     uint32_t steps = 0;
-    enum store_state state = store_poll(restarts->store, tags, COUNT_OF(tags), &tag_count, 0);
-    if (state == STORE_WRITING || state == STORE_COMMITTING) {
-        store_abort(restarts->store);
-    }
-    while (state == STORE_WRITING || state == STORE_COMMITTING) {
+    checkpoint_abandon(restarts->checkpoint);
+    while (!checkpoint_is_idle(restarts->checkpoint)) {
         ASSERT(steps++ < 100000);
-        state = store_poll(restarts->store, tags, COUNT_OF(tags), &tag_count, 0);
+        (void)checkpoint_poll(restarts->checkpoint, 0, 0);
     }
 }
 
@@ -193,7 +174,7 @@ void restarts_detach(struct restarts *restarts)
         lane_checkpoint_destroy(restarts->lanes[i]);
         snapshot_destroy(restarts->snapshots[i]);
         if (restarts->memory[i] != NULL) {
-            unmap(NULL, restarts->memory[i], restarts->memory_bytes);
+            mapping_scratch_free(NULL, restarts->memory[i], restarts->memory_bytes);
         }
         restarts->lanes[i] = NULL;
         restarts->snapshots[i] = NULL;

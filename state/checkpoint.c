@@ -53,8 +53,9 @@ struct checkpoint {
     struct checkpoint_counters counters;
     struct store_checkpoint listed[STORE_CHECKPOINTS_MAX];
 
-    uint32_t requests; /* atomic: control sets, the storage thread takes */
-    uint32_t is_held;  /* atomic: control sets */
+    uint32_t requests;     /* atomic: control sets, the storage thread takes */
+    uint32_t is_held;      /* atomic: control sets */
+    uint32_t is_abandoned; /* atomic: control sets */
 
     pthread_mutex_t lock; /* of what follows; never taken by a lane */
     uint32_t report_first;
@@ -149,11 +150,25 @@ void checkpoint_hold(struct checkpoint *checkpoint)
     __atomic_store_n(&checkpoint->is_held, 1U, __ATOMIC_RELEASE); /* pairs with is_due's acquire */
 }
 
+void checkpoint_abandon(struct checkpoint *checkpoint)
+{
+    ASSERT(checkpoint != NULL);
+    /* Release: pairs with is_abandoned's acquire. */
+    __atomic_store_n(&checkpoint->is_abandoned, 1U, __ATOMIC_RELEASE);
+}
+
+static bool is_abandoned(const struct checkpoint *checkpoint)
+{
+    /* Acquire: pairs with checkpoint_abandon's release. */
+    return __atomic_load_n(&checkpoint->is_abandoned, __ATOMIC_ACQUIRE) != 0;
+}
+
 bool checkpoint_is_idle(const struct checkpoint *checkpoint)
 {
     ASSERT(checkpoint != NULL);
     return checkpoint->phase == PHASE_IDLE &&
-           __atomic_load_n(&checkpoint->requests, __ATOMIC_ACQUIRE) == 0; /* pairs with request */
+           (is_abandoned(checkpoint) ||
+            __atomic_load_n(&checkpoint->requests, __ATOMIC_ACQUIRE) == 0); /* pairs with request */
 }
 
 bool checkpoint_report(struct checkpoint *checkpoint, struct checkpoint_report *out)
@@ -228,6 +243,9 @@ static void end(struct checkpoint *checkpoint, uint64_t now_ns)
 static bool is_due(const struct checkpoint *checkpoint, uint64_t now_ns)
 {
     ASSERT(checkpoint->phase == PHASE_IDLE);
+    if (is_abandoned(checkpoint)) {
+        return false;
+    }
     if (__atomic_load_n(&checkpoint->requests, __ATOMIC_RELAXED) != 0) {
         return true;
     }
@@ -405,7 +423,10 @@ static uint32_t taking(struct checkpoint *checkpoint, uint64_t now_ns)
         checkpoint->phase = PHASE_COMMITTING;
         return work + 1U;
     }
-    if (now_ns - open->began_ns > config->timeout_ns) {
+    if (is_abandoned(checkpoint)) {
+        give_up(checkpoint, CHECKPOINT_FAILED_ABANDONED, "the run has ended");
+        work++;
+    } else if (now_ns - open->began_ns > config->timeout_ns) {
         give_up(checkpoint, CHECKPOINT_FAILED_TIMEOUT, "barriers, sinks or staging took too long");
         work++;
     }

@@ -43,6 +43,7 @@ enum checkpoint_result {
     CHECKPOINT_FAILED_FULL,    /* no slots left on the disk */
     CHECKPOINT_FAILED_STAGING, /* a lane ran out of staging buffers */
     CHECKPOINT_FAILED_TIMEOUT, /* barriers, sinks or the disk took too long */
+    CHECKPOINT_FAILED_ABANDONED,
 };
 
 /* One checkpoint as people want to know it. */
@@ -112,6 +113,11 @@ bool checkpoint_is_in_trouble(const struct checkpoint *checkpoint);
 /* Stops ordering new ones but for those asked for by hand.
  * threads  control */
 void checkpoint_hold(struct checkpoint *checkpoint);
+
+/* Gives the open checkpoint up unless it is being committed, and begins no more: lanes have stopped
+ * and will never finish it. Poll until it is idle.
+ * threads  any */
+void checkpoint_abandon(struct checkpoint *checkpoint);
 
 /* Shows the counters.
  * returns  borrowed; a reader may see a mix of moments

@@ -238,6 +238,37 @@ static void test_lane_that_does_not_answer_then_timeout_and_no_harm(void **state
     rig_close(&rig);
 }
 
+static void test_abandon_when_lanes_have_stopped_then_idle_and_the_store_goes_on(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig);
+    struct checkpoint_config config = {.timeout_ns = UINT64_C(1) << 40,
+                                       .interval_ns = 1000,
+                                       .full_every = 3,
+                                       .failures_max = 2,
+                                       .first_id = 20};
+    restart(&rig, &config);
+    checkpoint_request(rig.world->checkpoint, true);
+    (void)checkpoint_poll(rig.world->checkpoint, 100, 0); /* ordered; no lane will ever cut */
+    assert_false(checkpoint_is_idle(rig.world->checkpoint));
+    checkpoint_request(rig.world->checkpoint, false);
+    checkpoint_abandon(rig.world->checkpoint);
+    for (uint32_t turn = 0; turn < 100; turn++) {
+        (void)checkpoint_poll(rig.world->checkpoint, 1000000 + turn, 0);
+    }
+    assert_true(checkpoint_is_idle(rig.world->checkpoint));
+    struct checkpoint_report report;
+    assert_true(checkpoint_report(rig.world->checkpoint, &report));
+    assert_int_equal(report.id, 20);
+    assert_int_equal(report.result, CHECKPOINT_FAILED_ABANDONED);
+    assert_false(checkpoint_report(rig.world->checkpoint, &report)); /* none was begun after */
+    config.first_id = 30;
+    restart(&rig, &config);
+    assert_int_equal(world_checkpoint(rig.world, 5).result, CHECKPOINT_COMPLETE);
+    rig_close(&rig);
+}
+
 static void test_interval_then_checkpoints_begin_at_it_and_hold_stops_them(void **state)
 {
     (void)state;
@@ -370,6 +401,7 @@ int main(void)
         cmocka_unit_test(test_disk_that_takes_little_at_once_then_complete),
         cmocka_unit_test(test_lane_that_runs_out_of_buffers_then_failed_staging),
         cmocka_unit_test(test_lane_that_does_not_answer_then_timeout_and_no_harm),
+        cmocka_unit_test(test_abandon_when_lanes_have_stopped_then_idle_and_the_store_goes_on),
         cmocka_unit_test(test_interval_then_checkpoints_begin_at_it_and_hold_stops_them),
         cmocka_unit_test(test_idle_then_scrubs_and_a_damaged_base_makes_the_next_full),
         cmocka_unit_test(test_reports_that_nobody_takes_then_the_oldest_are_lost),
