@@ -27,13 +27,13 @@ struct appliance {
     struct job_file script;
     struct metadata *metadata; /* NULL: no control_bootstrap */
     struct box box;
-    struct positions *positions;     /* NULL without metadata */
-    struct storage *storage;         /* NULL: checkpoint.path is not set */
-    struct storage_resume resume;    /* of the command line; drop_states is owned */
-    struct checkpoint_report report; /* the last one */
+    struct positions *positions;        /* NULL without metadata */
+    struct storage *storage;            /* NULL: checkpoint.path is not set */
+    struct storage_resume resume;       /* of the command line; drop_states is owned */
+    struct checkpoint_report savepoint; /* the last one that was asked for */
+    struct checkpoint_report report;    /* the last one */
     bool is_full; /* the state memory of full_core is used up, and that ends the run */
     uint32_t full_core;
-    uint32_t failed_count; /* checkpoints in a row */
     uint64_t final_began_ns;
     uint64_t final_id;             /* 0: not whole yet */
     struct control_socket *socket; /* NULL: run.control_socket is not set */

@@ -15,7 +15,6 @@
 #define PARCEL_BYTES_LARGE   (UINT32_C(1) << 20)
 #define PARCEL_BYTES_LARGEST (UINT32_C(20) << 20)
 #define RESERVE_PERCENT      4 /* of state memory, for what is in flight when it is full */
-#define HEAP_STEPS           8 /* blocks given back in one turn */
 #define MIB_BYTES            (UINT64_C(1) << 20)
 
 uint64_t box_clock(void *context)
@@ -287,7 +286,8 @@ static void tell(struct box_lane *lane, struct kafka_client *client)
         case KAFKA_EVENT_PARTITION_FAILED:
         case KAFKA_EVENT_PRODUCE_RECORD_LOST:
         case KAFKA_EVENT_PRODUCE_FAILED:
-        case KAFKA_EVENT_TRANSACTION_LOST: {
+        case KAFKA_EVENT_TRANSACTION_LOST:
+        case KAFKA_EVENT_TRANSACTION_FAILED: {
             struct error reason = {0};
             memcpy(reason.text, event.text, sizeof(event.text));
             lane_fail(lane->lane, &reason);
@@ -323,13 +323,6 @@ static void await_brokers(struct box_lane *lane, uint64_t now_ns)
                     "are kafka.addresses, nic.address and the cable right?",
                     lane->core, (unsigned long long)limit_ms);
     lane_fail(lane->lane, &reason);
-}
-
-/* Gives long blocks of released state back, a few steps a turn. */
-static uint32_t poll_heap(void *context, uint64_t now_ns)
-{
-    (void)now_ns;
-    return heap_poll(context, HEAP_STEPS);
 }
 
 static uint32_t poll_edges(void *context, uint64_t now_ns)
@@ -416,10 +409,6 @@ static int make_lane(struct box_lane *lane, struct error *error)
             lane->box->config->cores.idle == CONFIG_IDLE_SPIN ? LANE_IDLE_SPIN : LANE_IDLE_YIELD,
         .now = box_clock,
     };
-    if (lane->heap != NULL) {
-        config.after[config.after_count++] =
-            (struct lane_poller){.poll = poll_heap, .context = lane->heap};
-    }
     if (lane->snapshot != NULL) {
         const int status = make_checkpoint(lane, error);
         if (status != 0) {

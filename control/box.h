@@ -104,10 +104,9 @@ int box_make_job(struct box *box, struct error *error);
 
 /* Hands the lanes what a checkpoint says of transactions: those that belong to it are committed,
  * all others of the job aborted, before new ones begin. To be called at every start.
- * facts    of all lanes that it was made on, lane_count of them; none without a checkpoint
- * threads  control, before lanes run */
-int box_recover(struct box *box, const struct span *facts, uint32_t lane_count,
-                struct error *error);
+ * checkpoint_id  0: there is none, store may be NULL
+ * threads        control, before lanes run */
+int box_recover(struct box *box, struct store *store, uint64_t checkpoint_id, struct error *error);
 
 /* Tells whether every lane has heard that a checkpoint is durable, and all that was written before
  * it is visible.

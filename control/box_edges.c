@@ -8,6 +8,7 @@
 #include "control/box.h"
 #include "dataplane/facts.h"
 #include "dataplane/sink_print.h"
+#include "state/restore.h"
 
 static int read_positions(struct box_source *source, struct metadata *metadata, struct error *error)
 {
@@ -236,6 +237,7 @@ struct claims {
     struct facts_transaction *items; /* owned */
     uint32_t count;
     uint32_t capacity;
+    struct error *error;
 };
 
 static bool take_claim(void *context, const struct facts_item *item)
@@ -258,16 +260,21 @@ static bool take_claim(void *context, const struct facts_item *item)
     return true;
 }
 
-int box_recover(struct box *box, const struct span *facts, uint32_t lane_count, struct error *error)
+static int take_facts(void *context, uint32_t lane, struct span facts)
 {
-    ASSERT(box->job != NULL && (facts != NULL || lane_count == 0));
-    struct claims claims = {0};
+    struct claims *claims = context;
+    (void)lane;
+    return facts_read(facts, take_claim, claims, claims->error);
+}
+
+int box_recover(struct box *box, struct store *store, uint64_t checkpoint_id, struct error *error)
+{
+    ASSERT(box->job != NULL && (store != NULL || checkpoint_id == 0));
+    struct claims claims = {.error = error};
     struct sink_kafka *sinks[PLACEMENT_LANES_MAX];
     uint32_t sink_count = 0;
-    int status = 0;
-    for (uint32_t i = 0; i < lane_count && status == 0; i++) {
-        status = facts_read(facts[i], take_claim, &claims, error);
-    }
+    int status =
+        checkpoint_id == 0 ? 0 : restore_facts(store, checkpoint_id, take_facts, &claims, error);
     for (uint32_t i = 0; i < box->lane_count; i++) {
         if (box->lanes[i].sink != NULL) {
             sinks[sink_count++] = box->lanes[i].sink;

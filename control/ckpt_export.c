@@ -10,9 +10,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "control/ckpt_internal.h"
+#include "control/mapping.h"
 #include "state/list.h"
 #include "state/ordered.h"
 #include "state/restore.h"
@@ -209,28 +209,14 @@ static int show_lane(void *context, const struct restore_view *view)
     return 0;
 }
 
-static void *map_scratch(void *context, size_t bytes)
-{
-    (void)context;
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
-static void unmap_scratch(void *context, void *memory, size_t bytes)
-{
-    (void)context;
-    (void)munmap(memory, bytes);
-}
-
 int ckpt_export(const struct ckpt *ckpt, FILE *into, struct error *error)
 {
     struct export export = {.ckpt = ckpt, .into = into};
     const struct restore_config config = {
         .store = ckpt->store,
         .id = ckpt->id,
-        .map = map_scratch,
-        .unmap = unmap_scratch,
+        .map = mapping_scratch,
+        .unmap = mapping_scratch_free,
     };
     const int status = restore_look(&config, show_lane, &export, error);
     if (status == 0 && !export.is_found) {

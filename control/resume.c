@@ -1,74 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which checkpoint a run goes on from: the newest that is whole, or the one that was named. Facts
- * are
- * read before state is touched; a damaged checkpoint is told loudly and the one before is tried.
- * One
- * that another machine made is taken only when it is named: that machine may still run the job. */
+/* Which checkpoint a run goes on from: the newest that is whole, or the one that was named. A
+ * damaged one is told loudly and the one before is tried, as long as nothing has been taken over.
+ * One that another machine made is taken only when it is named: that one may still run the job. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 
+#include "control/mapping.h"
 #include "control/storage_internal.h"
+#include "dataplane/facts.h"
 #include "state/restore.h"
 
 #define MIB_BYTES (UINT64_C(1) << 20)
 
-/* The facts of every lane that a checkpoint was made on. */
-struct gathered {
-    struct span lanes[CHECKPOINT_LANES_MAX]; /* owned */
-    uint32_t count;
-};
-
-static int gather(void *context, uint32_t lane, struct span facts)
-{
-    struct gathered *all = context;
-    if (all->count == CHECKPOINT_LANES_MAX || lane != all->count) {
-        return -EBADMSG;
-    }
-    uint8_t *copy = malloc(facts.bytes == 0 ? 1 : facts.bytes);
-    if (copy == NULL) {
-        return -ENOMEM;
-    }
-    memcpy(copy, facts.data, facts.bytes);
-    all->lanes[all->count++] = (struct span){.data = copy, .bytes = facts.bytes};
-    return 0;
-}
-
-static void forget(struct gathered *all)
-{
-    for (uint32_t i = 0; i < all->count; i++) {
-        free((void *)(uintptr_t)all->lanes[i].data);
-    }
-    all->count = 0;
-}
-
-/* Scratch for one old lane: lazy ordinary memory, given back at once. */
-static void *map_scratch(void *context, size_t bytes)
+static bool pass_fact(void *context, const struct facts_item *item)
 {
     (void)context;
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
+    (void)item;
+    return true;
 }
 
-static void unmap_scratch(void *context, void *memory, size_t bytes)
+static int check_facts(void *context, uint32_t lane, struct span facts)
 {
-    (void)context;
-    (void)munmap(memory, bytes);
+    (void)lane;
+    return facts_read(facts, pass_fact, NULL, context);
 }
 
-static uint32_t owner_of(void *context, const char *state_name, uint32_t shard)
-{
-    return job_owner_lane(context, state_name, shard);
-}
-
+/* Facts are looked at before state is touched. What fails behind state is no reason to try another
+ * checkpoint: arenas are full already. */
 static int restore_one(struct storage *storage, struct box *box, uint64_t id,
                        const struct storage_resume *resume, struct restore_report *report,
                        struct error *error)
 {
     struct arena *arenas[PLACEMENT_LANES_MAX];
-    struct gathered all = {0};
     for (uint32_t i = 0; i < box->lane_count; i++) {
         arenas[i] = box->lanes[i].arena;
     }
@@ -77,25 +40,25 @@ static int restore_one(struct storage *storage, struct box *box, uint64_t id,
         .id = id,
         .arenas = arenas,
         .lane_count = box->lane_count,
-        .owner = owner_of,
+        .owner = job_owner_lane,
         .owner_context = box->job,
         .drop_names = resume->drop_states,
         .drop_count = resume->drop_count,
-        .map = map_scratch,
-        .unmap = unmap_scratch,
+        .map = mapping_scratch,
+        .unmap = mapping_scratch_free,
     };
-    int status = restore_facts(storage->store, id, gather, &all, error);
+    int status = restore_facts(storage->store, id, check_facts, error, error);
     if (status == 0) {
         status = restore_state(&config, box_clock, report, error);
     }
-    if (status == 0) {
-        status = job_restore(box->job, all.lanes, all.count, error);
+    if (status != 0) {
+        return status;
     }
+    status = job_restore_from(box->job, storage->store, id, error);
     if (status == 0) {
-        status = box_recover(box, all.lanes, all.count, error);
+        status = box_recover(box, storage->store, id, error);
     }
-    forget(&all);
-    return status;
+    return status == -EBADMSG || status == -EIO ? -EPROTO : status;
 }
 
 static void tell_success(const struct store_checkpoint *one, const struct restore_report *report,

@@ -136,7 +136,8 @@ static void *run_storage(void *argument)
         /* Acquire pairs with storage_stop's release. */
         if (atomic_load_explicit(&storage->stops, memory_order_acquire)) {
             stop_at_ns = stop_at_ns == 0 ? now_ns + STOP_NS : stop_at_ns;
-            if (checkpoint_is_idle(storage->checkpoint) || now_ns > stop_at_ns) {
+            storage->is_stuck = !checkpoint_is_idle(storage->checkpoint);
+            if (!storage->is_stuck || now_ns > stop_at_ns) {
                 return NULL;
             }
         }
@@ -201,7 +202,7 @@ void storage_stop(struct storage *storage)
     if (storage == NULL || !storage->is_running) {
         return;
     }
-    checkpoint_hold(storage->checkpoint);
+    checkpoint_abandon(storage->checkpoint);
     /* Release pairs with run_storage's acquire. */
     atomic_store_explicit(&storage->stops, true, memory_order_release);
     (void)pthread_join(storage->thread, NULL);
@@ -228,6 +229,9 @@ void storage_close(struct storage *storage)
         return;
     }
     storage_drop_lanes(storage);
+    if (storage->is_stuck) {
+        return; /* the disk does not answer: the end of the process takes its requests back */
+    }
     store_close(storage->store);
     disk_close(storage->disk);
     free(storage);

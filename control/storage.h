@@ -44,7 +44,7 @@ int storage_resume(struct storage *storage, struct box *box, const struct storag
  * threads  control */
 int storage_start(struct storage *storage, struct box *box, const char *label, struct error *error);
 
-/* Ends the storage thread; a checkpoint that is open is given up.
+/* Ends the storage thread; a checkpoint that is open and not being committed is given up.
  * threads  control; lanes have stopped */
 void storage_stop(struct storage *storage);
 

@@ -19,5 +19,6 @@ struct storage {
     uint64_t base_id;    /* what incremental checkpoints may build on; 0: the first is full */
     pthread_t thread;
     bool is_running;
+    bool is_stuck;      /* the disk did not finish within STOP_NS; read once the thread has ended */
     _Atomic bool stops; /* control writes, the storage thread reads */
 };

@@ -9,7 +9,8 @@
 #include "control/appliance_internal.h"
 #include "dataplane/sink_print.h"
 
-#define LOOP_WAIT_NS 50000000 /* how long the control loop sleeps between looks at its lanes */
+#define LOOP_WAIT_NS   50000000 /* how long the control loop sleeps between looks at its lanes */
+#define FINAL_TIMEOUTS 2        /* how often checkpoint.timeout_ms the last checkpoint may take */
 
 static bool all_ended(const struct box *box)
 {
@@ -143,17 +144,21 @@ static void take_reports(struct appliance *appliance)
     struct checkpoint_report report;
     while (checkpoint_report(checkpoint, &report)) {
         appliance->report = report;
+        if (report.is_savepoint) {
+            appliance->savepoint = report;
+        }
         if (report.result == CHECKPOINT_COMPLETE) {
-            appliance->failed_count = 0;
             appliance->final_id = appliance->phase == APPLIANCE_CHECKPOINTING &&
                                           report.began_ns >= appliance->final_began_ns
                                       ? report.id
                                       : appliance->final_id;
             continue;
         }
-        appliance->failed_count++;
         (void)fprintf(stderr, "penstock: WARNING: checkpoint %" PRIu64 " failed: %s\n", report.id,
                       report.reason);
+        if (appliance->phase == APPLIANCE_CHECKPOINTING) {
+            checkpoint_request(checkpoint, false); /* the last one is tried again */
+        }
     }
 }
 
@@ -161,15 +166,16 @@ static void take_reports(struct appliance *appliance)
  * checkpoint is still near, unless the appliance file says otherwise. */
 static void check_failing(struct appliance *appliance)
 {
-    const struct appliance_config *config = &appliance->config;
-    if (appliance->failed_count < config->checkpoint.failures ||
-        config->checkpoint.when_failing == CONFIG_FAILING_RUN ||
+    const struct checkpoint *checkpoint = storage_checkpoint(appliance->storage);
+    if (!checkpoint_is_in_trouble(checkpoint) ||
+        appliance->config.checkpoint.when_failing == CONFIG_FAILING_RUN ||
         appliance->exit_code != EXIT_DONE) {
         return;
     }
     (void)snprintf(appliance->error.place, sizeof(appliance->error.place), "checkpoint.failures");
-    (void)error_set(&appliance->error, -EIO, "%u checkpoints in a row have failed, the last: %s",
-                    appliance->failed_count, appliance->report.reason);
+    (void)error_set(&appliance->error, -EIO,
+                    "%" PRIu64 " checkpoints in a row have failed, the last: %s",
+                    checkpoint_counters(checkpoint)->failed_in_a_row, appliance->report.reason);
     (void)appliance_fail(appliance, EXIT_RUN_FAILED);
 }
 
@@ -187,7 +193,8 @@ static void begin_final(struct appliance *appliance)
 /* Whether the last checkpoint is durable and what it makes visible has been made so. */
 static bool is_final_done(struct appliance *appliance)
 {
-    const uint64_t limit_ns = appliance->config.checkpoint.timeout_ms * UINT64_C(2000000);
+    const uint64_t limit_ns =
+        appliance->config.checkpoint.timeout_ms * FINAL_TIMEOUTS * UINT64_C(1000000);
     if (appliance->final_id != 0 && box_is_visible(&appliance->box, appliance->final_id)) {
         (void)fprintf(stderr, "penstock: stopped at checkpoint %" PRIu64 "\n", appliance->final_id);
         return true;
@@ -205,7 +212,8 @@ static bool is_final_done(struct appliance *appliance)
 static bool answer_checkpoint(struct appliance *appliance, bool is_savepoint, uint64_t *ticket,
                               FILE *answer)
 {
-    const struct checkpoint_report *report = &appliance->report;
+    const struct checkpoint_report *report =
+        is_savepoint ? &appliance->savepoint : &appliance->report;
     if (appliance->storage == NULL) {
         (void)fprintf(answer, "error: checkpoint.path is not set\n");
         return true;
@@ -215,7 +223,7 @@ static bool answer_checkpoint(struct appliance *appliance, bool is_savepoint, ui
         checkpoint_request(storage_checkpoint(appliance->storage), is_savepoint);
         return false;
     }
-    if (report->began_ns < *ticket || (is_savepoint && !report->is_savepoint)) {
+    if (report->began_ns < *ticket) {
         return false;
     }
     if (report->result == CHECKPOINT_COMPLETE) {
@@ -249,6 +257,10 @@ static bool take_request(void *context, const char *request, uint64_t *ticket, F
         if (appliance->phase == APPLIANCE_RUNNING) {
             begin_drain(appliance, strcmp(request, "stop --drain") == 0);
         }
+    }
+    if (appliance->exit_code != EXIT_DONE) {
+        (void)fprintf(answer, "error: stopped: %s\n", appliance->error.text);
+        return true;
     }
     if (appliance->phase != APPLIANCE_STOPPED) {
         return false;
