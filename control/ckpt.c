@@ -37,19 +37,6 @@ static bool read_id(const char *text, uint64_t *out)
     return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && value > 0;
 }
 
-static bool find(const struct store *store, uint64_t id, struct store_checkpoint *out)
-{
-    struct store_checkpoint all[STORE_CHECKPOINTS_MAX];
-    const uint32_t count = store_list(store, all, STORE_CHECKPOINTS_MAX);
-    for (uint32_t i = 0; i < count && i < STORE_CHECKPOINTS_MAX; i++) {
-        if (all[i].id == id) {
-            *out = all[i];
-            return true;
-        }
-    }
-    return false;
-}
-
 static void print_time(uint64_t ms)
 {
     const time_t seconds = (time_t)(ms / 1000);
@@ -164,7 +151,7 @@ static int no_such(const struct ckpt *ckpt, struct error *error)
 static int show_one(const struct ckpt *ckpt, struct error *error)
 {
     struct store_checkpoint one;
-    if (!find(ckpt->store, ckpt->id, &one)) {
+    if (!store_find(ckpt->store, ckpt->id, &one)) {
         return no_such(ckpt, error);
     }
     print_head();
@@ -200,8 +187,8 @@ static int verify_all(const struct ckpt *ckpt, struct error *error)
 {
     struct store_checkpoint all[STORE_CHECKPOINTS_MAX];
     if (ckpt->id != 0) {
-        return find(ckpt->store, ckpt->id, &all[0]) ? verify_one(ckpt, ckpt->id, error)
-                                                    : no_such(ckpt, error);
+        return store_find(ckpt->store, ckpt->id, &all[0]) ? verify_one(ckpt, ckpt->id, error)
+                                                          : no_such(ckpt, error);
     }
     int code = tell_damage(ckpt->store);
     const uint32_t count = store_list(ckpt->store, all, STORE_CHECKPOINTS_MAX);
@@ -216,7 +203,7 @@ static int verify_all(const struct ckpt *ckpt, struct error *error)
 static int prune_one(const struct ckpt *ckpt, struct error *error)
 {
     struct store_checkpoint one;
-    if (!find(ckpt->store, ckpt->id, &one)) {
+    if (!store_find(ckpt->store, ckpt->id, &one)) {
         return no_such(ckpt, error);
     }
     return store_prune(ckpt->store, ckpt->id, error) == 0 ? EXIT_DONE : EXIT_RUN_FAILED;
@@ -225,7 +212,7 @@ static int prune_one(const struct ckpt *ckpt, struct error *error)
 static int export_one(const struct ckpt *ckpt, struct error *error)
 {
     struct store_checkpoint one;
-    if (!find(ckpt->store, ckpt->id, &one)) {
+    if (!store_find(ckpt->store, ckpt->id, &one)) {
         return no_such(ckpt, error);
     }
     return ckpt_export(ckpt, stdout, error) == 0 ? EXIT_DONE : EXIT_RUN_FAILED;

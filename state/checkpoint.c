@@ -51,7 +51,6 @@ struct checkpoint {
     struct checkpoint_report open;
     struct lane_part lanes[CHECKPOINT_LANES_MAX];
     struct checkpoint_counters counters;
-    struct store_checkpoint listed[STORE_CHECKPOINTS_MAX];
 
     uint32_t requests;     /* atomic: control sets, the storage thread takes */
     uint32_t is_held;      /* atomic: control sets */
@@ -63,32 +62,19 @@ struct checkpoint {
     struct checkpoint_report reports[CHECKPOINT_REPORTS_MAX];
 };
 
-/* The listed checkpoint of an id, or NULL. */
-static const struct store_checkpoint *listed_find(struct checkpoint *checkpoint, uint64_t id)
-{
-    ASSERT(checkpoint->config.store != NULL);
-    const uint32_t count =
-        store_list(checkpoint->config.store, checkpoint->listed, STORE_CHECKPOINTS_MAX);
-    for (uint32_t index = 0; index < count && index < STORE_CHECKPOINTS_MAX; index++) {
-        if (checkpoint->listed[index].id == id) {
-            return &checkpoint->listed[index];
-        }
-    }
-    return NULL;
-}
-
 /* How many checkpoints a chain has that ends at id. */
-static uint32_t chain_length(struct checkpoint *checkpoint, uint64_t id)
+static uint32_t chain_length(const struct store *store, uint64_t id)
 {
+    ASSERT(store != NULL);
     uint32_t length = 0;
     while (id != 0 && length < STORE_CHAIN_MAX) {
-        const struct store_checkpoint *found = listed_find(checkpoint, id);
-        if (found == NULL) {
+        struct store_checkpoint found;
+        if (!store_find(store, id, &found)) {
             return STORE_CHAIN_MAX; /* the next one is full */
         }
-        ASSERT(found->base_id < id);
+        ASSERT(found.base_id < id);
         length++;
-        id = found->base_id;
+        id = found.base_id;
     }
     return length;
 }
@@ -108,7 +94,7 @@ int checkpoint_create(const struct checkpoint_config *config, struct checkpoint 
     checkpoint->config = *config;
     checkpoint->next_id = config->first_id;
     checkpoint->base_id = config->base_id;
-    checkpoint->chain = chain_length(checkpoint, config->base_id);
+    checkpoint->chain = chain_length(config->store, config->base_id);
     *out = checkpoint;
     return 0;
 }
@@ -255,13 +241,14 @@ static bool is_due(const struct checkpoint *checkpoint, uint64_t now_ns)
 }
 
 /* Whether the next one has to be full. */
-static bool is_full_due(struct checkpoint *checkpoint)
+static bool is_full_due(const struct checkpoint *checkpoint)
 {
+    struct store_checkpoint base;
     const uint32_t every = checkpoint->config.full_every;
     const uint32_t chain_max = every < STORE_CHAIN_MAX ? every : STORE_CHAIN_MAX;
     ASSERT(chain_max != 0);
     return checkpoint->base_id == 0 || checkpoint->chain >= chain_max ||
-           listed_find(checkpoint, checkpoint->base_id) == NULL;
+           !store_find(checkpoint->config.store, checkpoint->base_id, &base);
 }
 
 static void begin(struct checkpoint *checkpoint, uint64_t now_ns)

@@ -93,25 +93,13 @@ static int pieces_read(struct store *store, const struct store_checkpoint *check
 }
 
 /* The checkpoint's entry in the store. */
-static int checkpoint_find(struct store *store, uint64_t id, struct store_checkpoint *out,
+static int checkpoint_find(const struct store *store, uint64_t id, struct store_checkpoint *out,
                            struct error *error)
 {
     ASSERT(store != NULL && out != NULL);
-    struct store_checkpoint *listed = calloc(STORE_CHECKPOINTS_MAX, sizeof(*listed));
-    if (listed == NULL) {
-        return error_set(error, -ENOMEM, "no memory to list checkpoints");
-    }
-    uint32_t count = store_list(store, listed, STORE_CHECKPOINTS_MAX);
-    count = count < STORE_CHECKPOINTS_MAX ? count : STORE_CHECKPOINTS_MAX;
-    int code = -ENOENT;
-    for (uint32_t index = 0; index < count && code != 0; index++) {
-        if (listed[index].id == id) {
-            *out = listed[index];
-            code = 0;
-        }
-    }
-    free(listed);
-    return code == 0 ? 0 : error_set(error, code, "there is no checkpoint %lu", (unsigned long)id);
+    return store_find(store, id, out)
+               ? 0
+               : error_set(error, -ENOENT, "there is no checkpoint %lu", (unsigned long)id);
 }
 
 /* An -EIO of the disk makes a checkpoint as unusable as a wrong sum does. */

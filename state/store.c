@@ -294,6 +294,16 @@ uint32_t store_list(const struct store *store, struct store_checkpoint *into, ui
     return store->kept_count;
 }
 
+bool store_find(const struct store *store, uint64_t id, struct store_checkpoint *out)
+{
+    ASSERT(out != NULL);
+    const struct store_kept *kept = store_catalog_find(store, id);
+    if (kept != NULL) {
+        *out = kept->entry.about;
+    }
+    return kept != NULL;
+}
+
 uint64_t store_next_id(const struct store *store)
 {
     ASSERT(store != NULL);

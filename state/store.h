@@ -105,6 +105,12 @@ void store_close(struct store *store);
  * threads  as the store's owner */
 uint32_t store_list(const struct store *store, struct store_checkpoint *into, uint32_t max);
 
+/* Finds a complete checkpoint.
+ * out      filled in when there is one
+ * returns  whether there is
+ * threads  as the store's owner */
+bool store_find(const struct store *store, uint64_t id, struct store_checkpoint *out);
+
 /* The smallest id that a new checkpoint may have: above all that ever were in a root that was seen.
  * threads  as the store's owner */
 uint64_t store_next_id(const struct store *store);

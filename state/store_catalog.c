@@ -8,7 +8,7 @@
 
 #include "state/store_internal.h"
 
-struct store_kept *store_catalog_find(struct store *store, uint64_t id)
+const struct store_kept *store_catalog_find(const struct store *store, uint64_t id)
 {
     ASSERT(store->kept_count <= STORE_CHECKPOINTS_MAX);
     for (uint32_t index = store->kept_count; index > 0; index--) {
@@ -19,7 +19,7 @@ struct store_kept *store_catalog_find(struct store *store, uint64_t id)
     return NULL;
 }
 
-uint32_t store_catalog_chain(struct store *store, uint64_t id)
+uint32_t store_catalog_chain(const struct store *store, uint64_t id)
 {
     ASSERT(id != 0);
     uint32_t count = 0;

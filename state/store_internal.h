@@ -153,10 +153,10 @@ int store_probe_read(struct disk *disk, const struct store_layout *layout, struc
 
 /* Finds a retained checkpoint.
  * returns  NULL when there is none */
-struct store_kept *store_catalog_find(struct store *store, uint64_t id);
+const struct store_kept *store_catalog_find(const struct store *store, uint64_t id);
 
 /* How many checkpoints must be read for this one, itself included. */
-uint32_t store_catalog_chain(struct store *store, uint64_t id);
+uint32_t store_catalog_chain(const struct store *store, uint64_t id);
 
 /* Marks in store->retain what the next root lists.
  * pending  the checkpoint that it will have as well, or NULL

@@ -31,7 +31,7 @@ void fake_store_destroy(struct store *store)
     free(store);
 }
 
-struct fake_checkpoint *fake_store_find(struct store *store, uint64_t id)
+const struct fake_checkpoint *fake_store_find(const struct store *store, uint64_t id)
 {
     for (uint32_t index = 0; index < store->count; index++) {
         if (store->checkpoints[index].is_complete && store->checkpoints[index].entry.id == id) {
@@ -53,6 +53,15 @@ uint32_t store_list(const struct store *store, struct store_checkpoint *into, ui
         }
     }
     return count;
+}
+
+bool store_find(const struct store *store, uint64_t id, struct store_checkpoint *out)
+{
+    const struct fake_checkpoint *found = fake_store_find(store, id);
+    if (found != NULL) {
+        *out = found->entry;
+    }
+    return found != NULL;
 }
 
 int store_begin(struct store *store, const struct store_checkpoint *checkpoint, struct error *error)
@@ -191,7 +200,7 @@ static int checkpoint_read(const struct fake_checkpoint *checkpoint, uint32_t la
 int store_read(struct store *store, uint64_t id, uint32_t lane, uint32_t kind,
                store_extent_fn *visit, void *context, struct error *error)
 {
-    struct fake_checkpoint *chain[STORE_CHAIN_MAX];
+    const struct fake_checkpoint *chain[STORE_CHAIN_MAX];
     uint32_t count = 0;
     while (id != 0) {
         chain[count] = fake_store_find(store, id);

@@ -51,4 +51,4 @@ struct store *fake_store_create(void);
 void fake_store_destroy(struct store *store);
 
 /* The complete checkpoint of an id, or NULL. */
-struct fake_checkpoint *fake_store_find(struct store *store, uint64_t id);
+const struct fake_checkpoint *fake_store_find(const struct store *store, uint64_t id);

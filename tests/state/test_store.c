@@ -67,6 +67,11 @@ static void test_reopen_when_written_then_reads_back(void **state)
     assert_int_equal(list[0].extent_count, 16);
     assert_int_equal(list[0].duration_ns, 1000);
     assert_string_equal(list[2].label, "model");
+    struct store_checkpoint found = {0};
+    assert_true(store_find(fixture.store, 3, &found));
+    assert_memory_equal(&found, &list[0], sizeof(found));
+    assert_false(store_find(fixture.store, 4, &found));
+    assert_int_equal(found.id, 3);
     fixture_fini(&fixture);
 }
 

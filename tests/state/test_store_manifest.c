@@ -123,8 +123,9 @@ static void test_manifest_when_a_piece_is_full_then_reads_back(void **state)
  * structure shows. */
 static void forge(struct store_fixture *fixture, uint32_t what)
 {
-    struct store_kept *first = store_catalog_find(fixture->store, 1);
-    struct store_kept *second = store_catalog_find(fixture->store, 2);
+    const struct store_kept *first = store_catalog_find(fixture->store, 1);
+    struct store_kept *second = &fixture->store->kept[1];
+    assert_int_equal(second->entry.about.id, 2);
     const uint64_t offset = store_layout_slot(second->entry.manifest.slot);
     uint8_t *bytes = aligned_alloc(4096, EXTENT_BYTES);
     struct store_piece *piece = (struct store_piece *)(void *)bytes;
