@@ -95,7 +95,7 @@ int storage_open(const struct appliance_config *config, FILE *messages, struct s
 int storage_make_lanes(struct storage *storage, struct box *box, struct error *error)
 {
     ASSERT(storage != NULL);
-    ASSERT(box->lane_count <= CHECKPOINT_LANES_MAX);
+    ASSERT(box->lane_count <= STORE_LANES_MAX);
     const struct appliance_config *config = storage->config;
     for (uint32_t i = 0; i < box->lane_count; i++) {
         struct box_lane *lane = &box->lanes[i];

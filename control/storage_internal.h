@@ -12,7 +12,7 @@ struct storage {
     struct disk *disk;
     struct store *store;
     enum store_fault fault; /* why the store could not be opened */
-    struct snapshot *snapshots[CHECKPOINT_LANES_MAX];
+    struct snapshot *snapshots[STORE_LANES_MAX];
     uint32_t lane_count;
     struct checkpoint *checkpoint;
     uint64_t resumed_id; /* 0: started empty */

@@ -49,7 +49,7 @@ struct checkpoint {
     uint64_t last_extent_ns;
     uint64_t scrubbed_ns;
     struct checkpoint_report open;
-    struct lane_part lanes[CHECKPOINT_LANES_MAX];
+    struct lane_part lanes[STORE_LANES_MAX];
     struct checkpoint_counters counters;
 
     uint32_t requests;     /* atomic: control sets, the storage thread takes */
@@ -84,7 +84,7 @@ int checkpoint_create(const struct checkpoint_config *config, struct checkpoint 
 {
     ASSERT(config != NULL && out != NULL);
     ASSERT(config->store != NULL && config->lanes != NULL);
-    ASSERT(config->lane_count != 0 && config->lane_count <= CHECKPOINT_LANES_MAX);
+    ASSERT(config->lane_count != 0 && config->lane_count <= STORE_LANES_MAX);
     ASSERT(config->first_id > config->base_id && config->full_every != 0);
     struct checkpoint *checkpoint = calloc(1, sizeof(*checkpoint));
     if (checkpoint == NULL || pthread_mutex_init(&checkpoint->lock, NULL) != 0) {

@@ -14,7 +14,6 @@
 #include "state/snapshot.h"
 #include "state/store.h"
 
-#define CHECKPOINT_LANES_MAX   64
 #define CHECKPOINT_REPORTS_MAX 64
 
 struct checkpoint;

@@ -8,10 +8,10 @@
 #include "state/directory.h"
 
 #define PAGE_INDEXES (1U << DIRECTORY_PAGE_DEPTH)
-#define INDEX_SLOTS  (ARENA_PAGE_BYTES / 4U)
 
 static_assert(PAGE_INDEXES * 7U * 4U <= ARENA_PAGE_BYTES, "the widest fan-out fits a page");
-static_assert(INDEX_SLOTS == 1U << (DIRECTORY_DEPTH_MAX - DIRECTORY_PAGE_DEPTH), "one index page");
+static_assert(DIRECTORY_INDEX_SLOTS == 1U << (DIRECTORY_DEPTH_MAX - DIRECTORY_PAGE_DEPTH),
+              "one index page");
 
 static const uint32_t *words_read(const struct arena *arena, uint32_t page)
 {
@@ -98,7 +98,7 @@ static bool index_fill(struct arena *arena, const struct directory_root *root, u
 {
     ASSERT_SLOW(arena != NULL);
     ASSERT_SLOW(root != NULL);
-    ASSERT(slot < INDEX_SLOTS);
+    ASSERT(slot < DIRECTORY_INDEX_SLOTS);
     const uint32_t *index = words_read(arena, root->page);
     if (index[slot] != 0) {
         return true;

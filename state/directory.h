@@ -12,8 +12,9 @@
 #include "state/arena.h"
 #include "state/segment.h"
 
-#define DIRECTORY_PAGE_DEPTH 7U
-#define DIRECTORY_DEPTH_MAX  (DIRECTORY_PAGE_DEPTH + 10U)
+#define DIRECTORY_PAGE_DEPTH  7U
+#define DIRECTORY_DEPTH_MAX   (DIRECTORY_PAGE_DEPTH + 10U)
+#define DIRECTORY_INDEX_SLOTS (ARENA_PAGE_BYTES / 4U) /* numbers of pages in an index */
 
 /* A table's root of one shard, in the shard's anchor page. */
 struct directory_root {

@@ -14,8 +14,6 @@
 
 #include "state/ordered_node.h"
 
-#define HEIGHT_MAX 20U
-
 static_assert(ORDERED_KEY_BYTES_INLINE_MAX == NODE_KEY_BYTES_INLINE, "said in both");
 static_assert(24U + 4U * (ORDERED_VALUE_BYTES_MAX + 100U + 2U) <= NODE_BYTES_MAX, "fan-out >= 4");
 
@@ -25,7 +23,7 @@ struct path {
     struct {
         uint64_t ref;
         uint32_t index;
-    } steps[HEIGHT_MAX];
+    } steps[NODE_HEIGHT_MAX];
 };
 
 static const struct node *node_read(const struct heap *heap, uint64_t ref)
@@ -92,7 +90,7 @@ static bool path_find(const struct heap *heap, const struct ordered_head *head, 
                       struct path *path)
 {
     ASSERT_SLOW(heap->arena != NULL);
-    ASSERT(head->height != 0 && head->height <= HEIGHT_MAX);
+    ASSERT(head->height != 0 && head->height <= NODE_HEIGHT_MAX);
     uint64_t ref = head->root;
     path->depth = head->height - 1U;
     for (uint32_t depth = 0; depth < path->depth; depth++) {
@@ -217,7 +215,7 @@ static bool key_copy(struct heap *heap, uint32_t shard, const struct node_key *k
 static bool root_raise(struct heap *heap, struct ordered_head *head)
 {
     ASSERT_SLOW(heap->arena != NULL);
-    ASSERT(head->height < HEIGHT_MAX);
+    ASSERT(head->height < NODE_HEIGHT_MAX);
     const uint64_t fresh = node_acquire(heap, head->shard, NODE_BYTES_MAX, 8, false);
     if (fresh == 0) {
         return false;
@@ -308,7 +306,7 @@ static bool path_make(struct heap *heap, struct ordered_head *head, struct span 
     ASSERT_SLOW(heap != NULL);
     ASSERT_SLOW(head != NULL);
     const uint32_t separator_bytes = 8U + 2U + NODE_KEY_BYTES_INLINE + 6U + 2U;
-    for (uint32_t turn = 0; turn < 4U * HEIGHT_MAX; turn++) {
+    for (uint32_t turn = 0; turn < 4U * NODE_HEIGHT_MAX; turn++) {
         bool again = false;
         (void)path_find(heap, head, key, path);
         for (uint32_t depth = 0; depth <= path->depth && !again; depth++) {

@@ -14,6 +14,7 @@
 #define NODE_KEY_BYTES_INLINE 96U
 #define NODE_KEY_IS_BLOB      0xffffU
 #define NODE_KEY_PREFIX_BYTES (NODE_KEY_BYTES_INLINE - 8U)
+#define NODE_HEIGHT_MAX       20U /* nodes from a map's root to a leaf */
 
 struct node {
     uint64_t next; /* leaves only */

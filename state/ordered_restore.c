@@ -6,8 +6,6 @@
 #include "state/ordered.h"
 #include "state/ordered_node.h"
 
-#define HEIGHT_MAX 20U
-
 /* What is known while the nodes of one map are walked. */
 struct walk {
     struct audit *audit;
@@ -124,9 +122,9 @@ static int nodes_check(struct walk *walk)
 {
     const struct heap *heap = walk->audit->heap;
     const uint32_t bottom = walk->head->height - 1U;
-    ASSERT(walk->head->height != 0 && walk->head->height <= HEIGHT_MAX);
-    uint64_t refs[HEIGHT_MAX] = {walk->head->root};
-    uint32_t next[HEIGHT_MAX] = {0};
+    ASSERT(walk->head->height != 0 && walk->head->height <= NODE_HEIGHT_MAX);
+    uint64_t refs[NODE_HEIGHT_MAX] = {walk->head->root};
+    uint32_t next[NODE_HEIGHT_MAX] = {0};
     uint32_t depth = 0;
     int code = node_audit(walk, refs[0], bottom == 0);
     while (code == 0) {
@@ -164,8 +162,9 @@ int audit_ordered(struct audit *audit, const struct ordered_head *head, uint32_t
         head->value_bytes <= ORDERED_VALUE_BYTES_MAX) {
         return 0;
     }
-    if (head->root == 0 || head->height == 0 || head->height > HEIGHT_MAX || head->shard != shard ||
-        head->value_bytes > ORDERED_VALUE_BYTES_MAX || (head->count == 0 && head->height != 1)) {
+    if (head->root == 0 || head->height == 0 || head->height > NODE_HEIGHT_MAX ||
+        head->shard != shard || head->value_bytes > ORDERED_VALUE_BYTES_MAX ||
+        (head->count == 0 && head->height != 1)) {
         return audit_fault(audit, 0, "the head of a map is damaged");
     }
     const int code = nodes_check(&walk);

@@ -179,7 +179,7 @@ static int state_match(struct restore *restore, uint32_t lane,
 static int states_match(struct restore *restore, struct error *error)
 {
     const struct restore_config *config = restore->config;
-    ASSERT(restore->checkpoint.lane_count <= RESTORE_LANES_MAX);
+    ASSERT(restore->checkpoint.lane_count <= STORE_LANES_MAX);
     for (uint32_t lane = 0; lane < restore->checkpoint.lane_count; lane++) {
         const struct span list = restore->lists[lane];
         const struct shape_list_head *head = (const void *)list.data;
@@ -274,9 +274,9 @@ static void *lane_adopt_run(void *context)
 static int adopt_all(struct restore *restore, struct error *error)
 {
     const struct restore_config *config = restore->config;
-    struct lane_adopt parts[RESTORE_LANES_MAX];
+    struct lane_adopt parts[STORE_LANES_MAX];
     memset(parts, 0, sizeof(parts));
-    ASSERT(config->lane_count <= RESTORE_LANES_MAX);
+    ASSERT(config->lane_count <= STORE_LANES_MAX);
     for (uint32_t lane = 0; lane < config->lane_count; lane++) {
         struct lane_adopt *part = &parts[lane];
         part->arena = config->arenas[lane];
@@ -353,7 +353,7 @@ int restore_state(const struct restore_config *config, uint64_t (*now)(void *con
                   struct restore_report *report, struct error *error)
 {
     ASSERT(config != NULL && config->arenas != NULL && config->owner != NULL);
-    ASSERT(config->lane_count != 0 && config->lane_count <= RESTORE_LANES_MAX);
+    ASSERT(config->lane_count != 0 && config->lane_count <= STORE_LANES_MAX);
     struct restore_report unused;
     struct restore restore = {.config = config, .report = report == NULL ? &unused : report};
     *restore.report = (struct restore_report){0};

@@ -10,6 +10,8 @@
 #include "state/table.h"
 #include "state/timers.h"
 
+#define SCRATCH_PAGES_MIN 64U /* more than the least that arena_create takes */
+
 /* An old lane in scratch memory. */
 struct scratch {
     void *memory;
@@ -95,8 +97,9 @@ static int scratch_open(const struct restore *restore, uint32_t lane, struct scr
     scratch->state_count = head->state_count;
     scratch->tables = calloc(head->state_count + 1U, sizeof(*scratch->tables));
     scratch->timers = calloc(head->state_count + 1U, sizeof(*scratch->timers));
-    scratch->bytes =
-        arena_memory_bytes(head->page_count < 64 ? 64 : head->page_count, head->shard_count);
+    scratch->bytes = arena_memory_bytes(head->page_count < SCRATCH_PAGES_MIN ? SCRATCH_PAGES_MIN
+                                                                             : head->page_count,
+                                        head->shard_count);
     scratch->memory = config->map(config->map_context, scratch->bytes);
     if (scratch->memory == NULL || scratch->tables == NULL || scratch->timers == NULL) {
         return error_set(error, -ENOMEM, "no memory of %zu bytes to read a lane of the checkpoint",
@@ -157,8 +160,8 @@ static int state_copy(const struct restore *restore, const struct scratch *scrat
 static int lane_open(struct restore *restore, uint32_t lane, struct scratch *scratch,
                      struct error *error)
 {
-    struct arena *arenas[RESTORE_LANES_MAX] = {NULL};
-    ASSERT(lane < RESTORE_LANES_MAX);
+    struct arena *arenas[STORE_LANES_MAX] = {NULL};
+    ASSERT(lane < STORE_LANES_MAX);
     int code = scratch_open(restore, lane, scratch, error);
     if (code == 0) {
         arenas[lane] = scratch->arena;

@@ -5,15 +5,14 @@
 #include "state/restore.h"
 #include "state/shape.h"
 
-#define RESTORE_LANES_MAX 64U
-#define RESTORE_MOVED     1 /* pages cannot go back to their numbers: copy instead */
+#define RESTORE_MOVED 1 /* pages cannot go back to their numbers: copy instead */
 
 /* A restore under way. */
 struct restore {
     const struct restore_config *config;
     struct store_checkpoint checkpoint;
     struct restore_report *report;
-    struct span lists[RESTORE_LANES_MAX]; /* of old lanes; data NULL: no state; freed at the end */
+    struct span lists[STORE_LANES_MAX]; /* of old lanes; data NULL: no state; freed at the end */
 };
 
 /* Finds the checkpoint and reads the lists of states of its lanes.

@@ -18,12 +18,12 @@ struct pieces {
         uint32_t total;
         uint32_t have;
         uint64_t id;
-    } lanes[RESTORE_LANES_MAX];
+    } lanes[STORE_LANES_MAX];
 };
 
 static void pieces_free(struct pieces *pieces)
 {
-    ASSERT(pieces->lane_count <= RESTORE_LANES_MAX);
+    ASSERT(pieces->lane_count <= STORE_LANES_MAX);
     for (uint32_t lane = 0; lane < pieces->lane_count; lane++) {
         free(pieces->lanes[lane].data);
     }
@@ -70,7 +70,7 @@ static int piece_take(void *context, const struct store_checkpoint *checkpoint,
 static int pieces_read(struct store *store, const struct store_checkpoint *checkpoint,
                        uint32_t kind, struct pieces *pieces, struct error *error)
 {
-    if (checkpoint->lane_count == 0 || checkpoint->lane_count > RESTORE_LANES_MAX) {
+    if (checkpoint->lane_count == 0 || checkpoint->lane_count > STORE_LANES_MAX) {
         return error_set(error, -EBADMSG, "checkpoint %lu is of %u lanes",
                          (unsigned long)checkpoint->id, checkpoint->lane_count);
     }
@@ -133,7 +133,7 @@ int restore_open(struct restore *restore, struct error *error)
 void restore_close(struct restore *restore)
 {
     ASSERT(restore != NULL);
-    for (uint32_t lane = 0; lane < RESTORE_LANES_MAX; lane++) {
+    for (uint32_t lane = 0; lane < STORE_LANES_MAX; lane++) {
         free((void *)(uintptr_t)restore->lists[lane].data);
     }
 }
@@ -174,7 +174,7 @@ static int pages_take(void *context, const struct store_checkpoint *checkpoint,
     struct restore *restore = pages->restore;
     if (header->checkpoint != checkpoint->id || header->lane >= restore->checkpoint.lane_count ||
         pages->arenas[header->lane] == NULL || header->image_count > EXTENT_IMAGES_MAX ||
-        header->item_count > (EXTENT_HEAD_BYTES - sizeof(*header)) / sizeof(*items)) {
+        header->item_count > EXTENT_ITEMS_MAX) {
         return -EBADMSG;
     }
     const uint8_t *image = extent + EXTENT_HEAD_BYTES;

@@ -76,10 +76,11 @@ int snapshot_create(const struct snapshot_config *config, struct snapshot **out,
 {
     ASSERT(config != NULL && out != NULL);
     if (config->memory == NULL || (uintptr_t)config->memory % ARENA_PAGE_BYTES != 0 ||
-        config->buffer_count < 4 || config->pages_a_turn == 0 ||
-        config->buffer_count > UINT32_C(1) << 20) {
+        config->buffer_count < SNAPSHOT_BUFFERS_MIN || config->pages_a_turn == 0 ||
+        config->buffer_count > SNAPSHOT_BUFFERS_MAX) {
         return error_set(error, -EINVAL,
-                         "staging needs aligned memory, at least 4 buffers, and pages a turn");
+                         "staging needs aligned memory, %u to %u buffers, and pages a turn",
+                         SNAPSHOT_BUFFERS_MIN, SNAPSHOT_BUFFERS_MAX);
     }
     const struct layout layout = layout_of(config->buffer_count);
     uint8_t *base = config->memory;

@@ -23,12 +23,15 @@
 #include "state/arena.h"
 #include "state/extent.h"
 
+#define SNAPSHOT_BUFFERS_MIN 4U /* a quarter of them is the mark of being low */
+#define SNAPSHOT_BUFFERS_MAX (UINT32_C(1) << 20)
+
 struct snapshot;
 
 struct snapshot_config {
     struct arena *arena; /* NULL: a lane without state; outlives the snapshot */
     uint32_t lane;
-    uint32_t buffer_count; /* staging buffers, at least 4 */
+    uint32_t buffer_count; /* staging buffers, SNAPSHOT_BUFFERS_MIN to SNAPSHOT_BUFFERS_MAX */
     uint32_t pages_a_turn; /* pages that a scan slice looks at, when the lane is busy */
     /* snapshot_memory_bytes(config) bytes, page aligned, outliving the snapshot: hugepages on a
      * live lane. The staging buffers are one range at its start (snapshot_buffers). */

@@ -5,7 +5,7 @@
 #include "state/snapshot_inner.h"
 #include "state/snapshot_ring.h"
 
-static_assert(SNAPSHOT_ITEMS_MAX >= EXTENT_IMAGES_MAX, "items never end before images do");
+static_assert(EXTENT_ITEMS_MAX >= EXTENT_IMAGES_MAX, "items never end before images do");
 
 void snapshot_say(struct snapshot *snapshot, const struct snapshot_news *news)
 {
@@ -84,7 +84,7 @@ bool snapshot_stage_page(struct snapshot *snapshot, const struct arena_page_view
                view->image, ARENA_PAGE_BYTES);
         open->image_count++;
     }
-    if (open->image_count == EXTENT_IMAGES_MAX || open->item_count == SNAPSHOT_ITEMS_MAX) {
+    if (open->image_count == EXTENT_IMAGES_MAX || open->item_count == EXTENT_ITEMS_MAX) {
         extent_close(snapshot, open, EXTENT_PAGES, 0);
     }
     return true;

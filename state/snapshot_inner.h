@@ -6,8 +6,6 @@
 
 #include "state/snapshot.h"
 
-#define SNAPSHOT_ITEMS_MAX                                                                         \
-    ((EXTENT_HEAD_BYTES - sizeof(struct extent_header)) / sizeof(struct extent_page))
 #define SNAPSHOT_OUTCOMES_MAX 8U
 #define SNAPSHOT_BUFFER_NONE  UINT32_MAX
 #define SNAPSHOT_RING_SPARE   32U /* news and orders beside the buffers */

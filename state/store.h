@@ -31,6 +31,7 @@
 #define STORE_KEEP_MIN        2U
 #define STORE_KEEP_MAX        64U
 #define STORE_CHAIN_MAX       64U /* checkpoints from a full one on, itself included */
+#define STORE_LANES_MAX       64U /* of a checkpoint: more are neither written nor restored */
 #define STORE_LABEL_BYTES     64U
 #define STORE_IN_FLIGHT_MAX   64U
 #define STORE_CHECKPOINTS_MAX (STORE_KEEP_MAX + STORE_CHAIN_MAX)

@@ -9,8 +9,6 @@
 #include "state/ordered.h"
 #include "state/table_inner.h"
 
-#define INDEX_SLOTS (ARENA_PAGE_BYTES / 4U)
-
 static void table_describe(const void *shape, struct shape_description *out)
 {
     const struct table *table = shape;
@@ -185,7 +183,7 @@ static int directory_audit(struct shard_walk *walk)
     if (index[0] == 0) {
         return audit_fault(audit, root->page, "a directory has no first page"); /* D1 */
     }
-    for (uint32_t slot = 0; code == 0 && slot < INDEX_SLOTS; slot++) {
+    for (uint32_t slot = 0; code == 0 && slot < DIRECTORY_INDEX_SLOTS; slot++) {
         if (index[slot] != 0) {
             code = slot >= slots
                        ? audit_fault(audit, root->page, "a directory is deeper than it says")

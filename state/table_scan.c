@@ -5,8 +5,6 @@
  * position in a segment that has merged meanwhile was shown before and is passed over. */
 #include "state/table_inner.h"
 
-#define POSITIONS_PER_PART TABLE_POSITIONS_PER_PART
-
 /* The lowest SEGMENT_INDEX_BITS bits in reverse. */
 static uint32_t index_reverse(uint32_t index)
 {
@@ -19,15 +17,15 @@ static uint32_t index_reverse(uint32_t index)
 static uint32_t position_of(const struct segment_spot *spot)
 {
     ASSERT_SLOW(spot->part < SEGMENT_PARTS_MAX);
-    return spot->part * POSITIONS_PER_PART + index_reverse(spot->index);
+    return spot->part * TABLE_POSITIONS_PER_PART + index_reverse(spot->index);
 }
 
 struct segment_spot table_spot_at(uint32_t shard, uint32_t position)
 {
-    ASSERT_SLOW(position < SEGMENT_PARTS_MAX * POSITIONS_PER_PART);
+    ASSERT_SLOW(position < SEGMENT_PARTS_MAX * TABLE_POSITIONS_PER_PART);
     return (struct segment_spot){.shard = shard,
-                                 .part = position / POSITIONS_PER_PART,
-                                 .index = index_reverse(position % POSITIONS_PER_PART)};
+                                 .part = position / TABLE_POSITIONS_PER_PART,
+                                 .index = index_reverse(position % TABLE_POSITIONS_PER_PART)};
 }
 
 uint32_t table_position_of(uint32_t part, uint32_t pattern)
@@ -86,12 +84,12 @@ static uint32_t position_behind(const struct table *table, const struct director
 {
     ASSERT_SLOW(shard < table->shard_count);
     if (root->level == 0) {
-        return segment_parts(shard) * POSITIONS_PER_PART;
+        return segment_parts(shard) * TABLE_POSITIONS_PER_PART;
     }
     const struct segment_head *head = table_head_of(table, page);
     ASSERT(head->part < segment_parts(shard));
-    return head->part * POSITIONS_PER_PART + index_reverse(head->pattern) +
-           (POSITIONS_PER_PART >> head->depth);
+    return head->part * TABLE_POSITIONS_PER_PART + index_reverse(head->pattern) +
+           (TABLE_POSITIONS_PER_PART >> head->depth);
 }
 
 /* Moves a cursor to the next shard.
@@ -127,7 +125,7 @@ bool table_scan(struct table *table, struct table_cursor *cursor, table_visit_fn
     }
     table_segment_merge(table, &spot, page);
     cursor->position = behind;
-    if (behind == segment_parts(cursor->shard) * POSITIONS_PER_PART) {
+    if (behind == segment_parts(cursor->shard) * TABLE_POSITIONS_PER_PART) {
         return shard_next(table, cursor);
     }
     return true;
@@ -173,7 +171,7 @@ void table_check(const struct table *table)
     for (uint32_t shard = 0; shard < table->shard_count; shard++) {
         const struct directory_root *root = table_root_of(table, shard);
         uint64_t shard_entries = 0;
-        const uint32_t end = segment_parts(shard) * POSITIONS_PER_PART;
+        const uint32_t end = segment_parts(shard) * TABLE_POSITIONS_PER_PART;
         for (uint32_t position = 0; root != NULL && root->page != 0 && position < end;) {
             position = segment_walk(table, root, shard, position, &shard_entries);
         }
