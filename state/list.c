@@ -29,15 +29,6 @@ static struct chunk *chunk_write(struct heap *heap, uint64_t ref)
     return heap_write(heap, ref);
 }
 
-static uint32_t place_get(const struct chunk *chunk, uint32_t index)
-{
-    ASSERT_SLOW(chunk->used <= chunk->bytes);
-    uint16_t place;
-    memcpy(&place, (const uint8_t *)chunk + chunk->bytes - (index + 1U) * PLACE_BYTES,
-           sizeof(place));
-    return place;
-}
-
 static void place_set(struct chunk *chunk, uint32_t index, uint32_t place)
 {
     ASSERT_SLOW(place >= sizeof(*chunk) && place < chunk->bytes);
@@ -48,7 +39,7 @@ static void place_set(struct chunk *chunk, uint32_t index, uint32_t place)
 static const struct item *item_at(const struct chunk *chunk, uint32_t index)
 {
     ASSERT(index >= chunk->first && index < chunk->end);
-    return (const struct item *)(const void *)((const uint8_t *)chunk + place_get(chunk, index));
+    return (const struct item *)(const void *)((const uint8_t *)chunk + list_place(chunk, index));
 }
 
 static bool has_room(const struct chunk *chunk, uint32_t room)
@@ -396,7 +387,7 @@ static void item_put(struct chunk *chunk, uint32_t index, const struct item *ite
         memcpy(into + sizeof(*item), content, bytes);
     }
     for (uint32_t slot = chunk->end; slot > index; slot--) {
-        place_set(chunk, slot, place_get(chunk, slot - 1U));
+        place_set(chunk, slot, list_place(chunk, slot - 1U));
     }
     place_set(chunk, index, chunk->used);
     chunk->end++;
@@ -532,7 +523,7 @@ static void place_close(struct list_head *head, struct chunk *chunk, uint64_t re
     ASSERT(head != NULL);
     ASSERT(index >= chunk->first && index < chunk->end);
     for (uint32_t slot = index + 1U; slot < chunk->end; slot++) {
-        place_set(chunk, slot - 1U, place_get(chunk, slot));
+        place_set(chunk, slot - 1U, list_place(chunk, slot));
     }
     chunk->end--;
     for (uint32_t mark = 0; mark < head->mark_count; mark++) {
@@ -725,7 +716,7 @@ static int64_t chunk_check(const struct chunk *chunk, int64_t order)
         const struct item *item = item_at(chunk, index);
         ASSERT(item->order >= order);
         order = item->order;
-        ASSERT(place_get(chunk, index) + list_item_room(item->bytes, item->flags) <= chunk->used);
+        ASSERT(list_place(chunk, index) + list_item_room(item->bytes, item->flags) <= chunk->used);
     }
     return order;
 }

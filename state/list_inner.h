@@ -27,6 +27,16 @@ struct item {
 };
 static_assert(sizeof(struct item) == 16, "content stays aligned to 8");
 
+/* Where item index begins in its chunk. */
+static inline uint32_t list_place(const struct chunk *chunk, uint32_t index)
+{
+    ASSERT_SLOW((index + 1U) * PLACE_BYTES <= chunk->bytes);
+    uint16_t place;
+    memcpy(&place, (const uint8_t *)chunk + chunk->bytes - (index + 1U) * PLACE_BYTES,
+           sizeof(place));
+    return place;
+}
+
 /* Bytes that an item takes in its chunk. */
 static inline uint32_t list_item_room(uint32_t bytes, uint32_t flags)
 {

@@ -5,21 +5,12 @@
 #include "state/audit.h"
 #include "state/list_inner.h"
 
-static uint32_t place_at(const struct chunk *chunk, uint32_t index)
-{
-    ASSERT_SLOW((index + 1U) * PLACE_BYTES <= chunk->bytes);
-    uint16_t place;
-    memcpy(&place, (const uint8_t *)chunk + chunk->bytes - (index + 1U) * PLACE_BYTES,
-           sizeof(place));
-    return place;
-}
-
 /* One item's place, room and blob.
  * order    that of the item in front; becomes this one's */
 static int item_check(struct audit *audit, const struct chunk *chunk, uint32_t index,
                       uint32_t shard, int64_t *order)
 {
-    const uint32_t place = place_at(chunk, index);
+    const uint32_t place = list_place(chunk, index);
     ASSERT(index < chunk->end);
     if (place < sizeof(*chunk) || place % 8U != 0 || place + sizeof(struct item) > chunk->used) {
         return audit_fault(audit, 0, "an item of a list lies outside its chunk");

@@ -49,15 +49,6 @@ void ordered_init(struct ordered_head *head, uint32_t shard, uint32_t value_byte
     *head = (struct ordered_head){.shard = (uint16_t)shard, .value_bytes = (uint8_t)value_bytes};
 }
 
-static uint64_t child_at(const struct node *node, uint32_t index)
-{
-    ASSERT_SLOW(node->used <= node->bytes);
-    ASSERT(!node->is_leaf);
-    uint64_t child;
-    memcpy(&child, (const uint8_t *)node + node_payload_offset(node, index), sizeof(child));
-    return child;
-}
-
 static void child_set(struct node *node, uint32_t index, uint64_t child)
 {
     ASSERT(!node->is_leaf);
@@ -97,7 +88,7 @@ static bool path_find(const struct heap *heap, const struct ordered_head *head, 
         const struct node *node = node_read(heap, ref);
         path->steps[depth].ref = ref;
         path->steps[depth].index = child_seek(heap, node, key);
-        ref = child_at(node, path->steps[depth].index);
+        ref = node_child(node, path->steps[depth].index);
         node_prefetch(heap, ref);
     }
     bool is_equal;
@@ -427,7 +418,7 @@ static void root_lower(struct heap *heap, struct ordered_head *head)
     ASSERT_SLOW(heap->arena != NULL);
     while (head->height > 1 && node_read(heap, head->root)->count == 1) {
         const uint64_t root = head->root;
-        head->root = child_at(node_read(heap, root), 0);
+        head->root = node_child(node_read(heap, root), 0);
         entry_free(heap, node_write(heap, root), 0);
         heap_release(heap, root);
         head->height--;
@@ -452,8 +443,8 @@ static void leaf_join(struct heap *heap, struct ordered_head *head, struct path 
         return;
     }
     path->steps[depth - 1U].index = left;
-    path->steps[depth].ref = child_at(parent, left);
-    const uint64_t right = child_at(parent, left + 1U);
+    path->steps[depth].ref = node_child(parent, left);
+    const uint64_t right = node_child(parent, left + 1U);
     const uint32_t live = node_live_bytes(node_read(heap, path->steps[depth].ref)) +
                           node_live_bytes(node_read(heap, right));
     if (live > NODE_BYTES_MAX / 2U || !node_renew(heap, head, path, depth, NODE_BYTES_MAX)) {
@@ -501,7 +492,7 @@ static void path_edge(const struct heap *heap, const struct ordered_head *head, 
         if (depth == path->depth) {
             return;
         }
-        ref = child_at(node, path->steps[depth].index);
+        ref = node_child(node, path->steps[depth].index);
     }
 }
 

@@ -47,6 +47,16 @@ struct node_key node_key_at(const struct node *node, uint32_t index);
  * threads  owning lane only */
 uint32_t node_payload_offset(const struct node *node, uint32_t index);
 
+/* The child of entry index of an inner node.
+ * threads  owning lane only */
+static inline uint64_t node_child(const struct node *node, uint32_t index)
+{
+    ASSERT(!node->is_leaf && index < node->count);
+    uint64_t child;
+    memcpy(&child, (const uint8_t *)node + node_payload_offset(node, index), sizeof(child));
+    return child;
+}
+
 /* Orders entry index against key.
  * returns  negative, 0 or positive
  * threads  owning lane only */

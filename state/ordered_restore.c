@@ -109,14 +109,6 @@ static int node_audit(struct walk *walk, uint64_t ref, bool is_leaf)
     return is_leaf ? leaf_check(walk, ref, node) : 0;
 }
 
-static uint64_t child_of(const struct node *node, uint32_t index)
-{
-    ASSERT(!node->is_leaf && index < node->count);
-    uint64_t child;
-    memcpy(&child, (const uint8_t *)node + node_payload_offset(node, index), sizeof(child));
-    return child;
-}
-
 /* Checks all nodes from left to right, each before its children. */
 static int nodes_check(struct walk *walk)
 {
@@ -136,7 +128,7 @@ static int nodes_check(struct walk *walk)
             depth--;
             continue;
         }
-        refs[depth + 1U] = child_of(node, next[depth]++);
+        refs[depth + 1U] = node_child(node, next[depth]++);
         depth++;
         next[depth] = 0;
         code = node_audit(walk, refs[depth], depth == bottom);

@@ -32,6 +32,12 @@ bool restore_may_drop(const struct restore_config *config, const char *name)
     return false;
 }
 
+bool restore_is_root_empty(const void *root)
+{
+    static const uint8_t zeros[ARENA_ROOT_BYTES];
+    return root == NULL || memcmp(root, zeros, sizeof(zeros)) == 0;
+}
+
 struct heap *restore_heap(const struct arena *arena)
 {
     const uint32_t object = restore_object(arena, HEAP_NAME);
@@ -239,12 +245,10 @@ static bool is_in_place(const struct restore *restore)
 static bool is_owner_same(const struct restore_config *config, uint32_t lane)
 {
     const struct arena *arena = config->arenas[lane];
-    static const uint8_t zeros[ARENA_ROOT_BYTES];
     for (uint32_t object = 0; object < arena->object_count; object++) {
         for (uint32_t shard = 0; shard < arena->shard_count; shard++) {
-            const void *root = arena_root_read(arena, object, shard);
-            if (root != NULL && arena->objects[object].kind != ARENA_OBJECT_HEAP &&
-                memcmp(root, zeros, sizeof(zeros)) != 0 &&
+            if (arena->objects[object].kind != ARENA_OBJECT_HEAP &&
+                !restore_is_root_empty(arena_root_read(arena, object, shard)) &&
                 config->owner(config->owner_context, arena->objects[object].name, shard) != lane) {
                 return false;
             }

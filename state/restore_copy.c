@@ -113,17 +113,6 @@ static int scratch_open(const struct restore *restore, uint32_t lane, struct scr
     return code != 0 ? code : shapes_make(scratch, list, error);
 }
 
-/* Whether anything was ever put under a root. */
-static bool is_root_empty(const uint8_t *root)
-{
-    for (uint32_t at = 0; root != NULL && at < ARENA_ROOT_BYTES; at++) {
-        if (root[at] != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Copies one state of an old lane to where its shards live now. */
 static int state_copy(const struct restore *restore, const struct scratch *scratch, uint32_t state,
                       struct shape_copy *copy, struct error *error)
@@ -132,7 +121,7 @@ static int state_copy(const struct restore *restore, const struct scratch *scrat
     const struct arena_shape *from = &scratch->arena->shapes[state];
     const char *name = scratch->arena->objects[state].name;
     for (copy->shard = 0; copy->shard < scratch->arena->shard_count; copy->shard++) {
-        if (is_root_empty(arena_root_read(scratch->arena, state, copy->shard))) {
+        if (restore_is_root_empty(arena_root_read(scratch->arena, state, copy->shard))) {
             continue;
         }
         const uint32_t lane = config->owner(config->owner_context, name, copy->shard);

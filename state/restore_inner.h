@@ -46,5 +46,8 @@ uint32_t restore_object(const struct arena *arena, const char *name);
 /* Whether a state may be dropped. */
 bool restore_may_drop(const struct restore_config *config, const char *name);
 
+/* Whether nothing was ever put under a root, as arena_root_read gives it. */
+bool restore_is_root_empty(const void *root);
+
 /* The heap that an arena's first object is. */
 struct heap *restore_heap(const struct arena *arena);

@@ -65,6 +65,19 @@ static int piece_take(void *context, const struct store_checkpoint *checkpoint,
     return 0;
 }
 
+/* Words for a refusal of our own, which the store has none for. */
+static int explain(int code, uint64_t id, struct error *error)
+{
+    ASSERT(code != 0);
+    if (error != NULL && error->text[0] == '\0') {
+        (void)error_set(error, code,
+                        code == -ENOMEM ? "no memory to read checkpoint %lu"
+                                        : "checkpoint %lu is damaged: an extent contradicts itself",
+                        (unsigned long)id);
+    }
+    return code;
+}
+
 /* Reads the pieces of one kind of all lanes.
  * returns  0, -EBADMSG or -errno; pieces_free is due in any case */
 static int pieces_read(struct store *store, const struct store_checkpoint *checkpoint,
@@ -77,11 +90,7 @@ static int pieces_read(struct store *store, const struct store_checkpoint *check
     pieces->lane_count = checkpoint->lane_count;
     const int code = store_read(store, checkpoint->id, UINT32_MAX, kind, piece_take, pieces, error);
     if (code != 0) {
-        if (error != NULL && error->text[0] == '\0') {
-            (void)error_set(error, code, "checkpoint %lu is damaged: an extent contradicts itself",
-                            (unsigned long)checkpoint->id);
-        }
-        return code;
+        return explain(code, checkpoint->id, error);
     }
     for (uint32_t lane = 0; lane < pieces->lane_count; lane++) {
         if (pieces->lanes[lane].have != pieces->lanes[lane].total) {
@@ -205,11 +214,7 @@ int restore_pages(struct restore *restore, struct arena *const *arenas, uint32_t
     if (pages.has_no_place) {
         return RESTORE_MOVED;
     }
-    if (code == -EBADMSG && error != NULL && error->text[0] == '\0') {
-        (void)error_set(error, code, "checkpoint %lu is damaged: an extent contradicts itself",
-                        (unsigned long)restore->checkpoint.id);
-    }
-    return as_damage(code);
+    return as_damage(code == 0 ? 0 : explain(code, restore->checkpoint.id, error));
 }
 
 int restore_facts(struct store *store, uint64_t id, restore_facts_fn *visit, void *context,
