@@ -180,7 +180,7 @@ bool store_scrub(struct store *store)
 }
 
 static int checkpoint_read(const struct fake_checkpoint *checkpoint, uint32_t lane, uint32_t kind,
-                           store_extent_fn *visit, void *context)
+                           store_extent_fn *visit, void *context, struct error *error)
 {
     /* From the last to the first: the order within a checkpoint is any. */
     for (uint32_t index = checkpoint->extent_count; index-- != 0;) {
@@ -189,7 +189,9 @@ static int checkpoint_read(const struct fake_checkpoint *checkpoint, uint32_t la
         if ((lane != UINT32_MAX && header->lane != lane) || (kind != 0 && header->kind != kind)) {
             continue;
         }
-        const int code = visit(context, &checkpoint->entry, bytes);
+        const int code = extent_check(bytes, EXTENT_BYTES)
+                             ? visit(context, &checkpoint->entry, bytes)
+                             : error_set(error, -EBADMSG, "an extent is damaged");
         if (code != 0) {
             return code;
         }
@@ -210,28 +212,10 @@ int store_read(struct store *store, uint64_t id, uint32_t lane, uint32_t kind,
         id = chain[count++]->entry.base_id;
     }
     while (count-- != 0) {
-        const int code = checkpoint_read(chain[count], lane, kind, visit, context);
+        const int code = checkpoint_read(chain[count], lane, kind, visit, context, error);
         if (code != 0) {
             return code;
         }
     }
     return 0;
-}
-
-/* Weak: the real ones, where they are linked, win. */
-__attribute__((weak)) bool extent_check(const uint8_t *extent, size_t bytes)
-{
-    struct extent_header header;
-    memcpy(&header, extent, sizeof(header));
-    return bytes <= EXTENT_BYTES && header.magic == EXTENT_MAGIC &&
-           header.version == EXTENT_VERSION && header.image_count <= EXTENT_IMAGES_MAX &&
-           header.item_count <= 504 && header.facts_bytes <= EXTENT_FACTS_MAX;
-}
-
-__attribute__((weak)) uint32_t extent_bytes(const uint8_t *extent)
-{
-    struct extent_header header;
-    memcpy(&header, extent, sizeof(header));
-    return EXTENT_HEAD_BYTES + header.image_count * ARENA_PAGE_BYTES +
-           (header.facts_bytes + ARENA_PAGE_BYTES - 1) / ARENA_PAGE_BYTES * ARENA_PAGE_BYTES;
 }

@@ -113,8 +113,6 @@ static void test_open_when_newest_was_passed_over_then_it_stays_out(void **state
     fixture_fini(&fixture);
 }
 
-/* The disk takes the root's writes but no flush, neither then nor for the root that takes it back:
- * nobody knows whether the checkpoint exists. Its slots must wait, should it be found. */
 /* The two newest roots stand in two zones only, neither of which can be read just now: nothing
  * of them is seen, and still they must not come back. */
 static void test_open_when_a_newer_root_is_hidden_then_it_stays_out(void **state)
@@ -136,6 +134,8 @@ static void test_open_when_a_newer_root_is_hidden_then_it_stays_out(void **state
     fixture_fini(&fixture);
 }
 
+/* The disk takes the root's writes but no flush, neither then nor for the root that takes it back:
+ * nobody knows whether the checkpoint exists. Its slots must wait, should it be found. */
 static void test_slots_when_a_checkpoint_is_uncertain_then_not_used_again(void **state)
 {
     (void)state;

@@ -201,9 +201,7 @@ static struct world_value *value_make(const struct keyed *keyed)
 
 static void count_add(struct world *world, uint32_t number)
 {
-    struct keyed keyed;
     uint8_t bytes[4];
-    keyed_fill(world, number, &keyed);
     store_be32(bytes, number);
     const struct span key = {bytes, sizeof(bytes)};
     /* The second table's keys hash elsewhere: they have shards and lanes of their own. */
@@ -254,10 +252,8 @@ static void map_change(struct world *world, const struct keyed *keyed)
     entry[below(world, 3)] = below(world, 100000);
 }
 
-static void refs_change(struct world *world, const struct keyed *keyed, uint8_t *scratch)
+static void refs_release(struct heap *heap, struct world_value *value)
 {
-    struct world_value *value = value_make(keyed);
-    struct heap *heap = keyed->lane->heap;
     if (value->blob != 0) {
         heap_blob_release(heap, value->blob);
         value->blob = 0;
@@ -266,6 +262,13 @@ static void refs_change(struct world *world, const struct keyed *keyed, uint8_t 
         heap_release(heap, value->block);
         value->block = 0;
     }
+}
+
+static void refs_change(struct world *world, const struct keyed *keyed, uint8_t *scratch)
+{
+    struct world_value *value = value_make(keyed);
+    struct heap *heap = keyed->lane->heap;
+    refs_release(heap, value);
     if (below(world, 3) != 0) {
         value->blob = heap_blob_store(heap, keyed->shard,
                                       content_of(below(world, 99), some_bytes(world), scratch));
@@ -297,23 +300,23 @@ static void timers_change(struct world *world, uint32_t number, const struct key
                            payload, &timer->handle));
 }
 
-static void key_drop(const struct keyed *keyed)
+/* Frees all that a value refers to; its table may forget it then. */
+static void value_clear(struct heap *heap, struct world_value *value)
 {
-    struct world_value *value = table_find_write(keyed->lane->cards, keyed->hash, keyed->key);
-    struct heap *heap = keyed->lane->heap;
-    if (value == NULL) {
-        return;
-    }
     while (!list_clear(heap, list_of(value), 100)) {
     }
     while (!ordered_clear(heap, map_of(value), 100)) {
     }
-    if (value->blob != 0) {
-        heap_blob_release(heap, value->blob);
+    refs_release(heap, value);
+}
+
+static void key_drop(const struct keyed *keyed)
+{
+    struct world_value *value = table_find_write(keyed->lane->cards, keyed->hash, keyed->key);
+    if (value == NULL) {
+        return;
     }
-    if (value->block != 0) {
-        heap_release(heap, value->block);
-    }
+    value_clear(keyed->lane->heap, value);
     assert_true(table_remove(keyed->lane->cards, keyed->hash, keyed->key));
 }
 
@@ -606,17 +609,7 @@ void world_check(struct world *world)
 static enum table_visit card_drop(void *context, const struct table_entry *entry)
 {
     struct world_lane *lane = context;
-    struct world_value *value = table_entry_write(lane->cards, entry);
-    while (!list_clear(lane->heap, list_of(value), 100)) {
-    }
-    while (!ordered_clear(lane->heap, map_of(value), 100)) {
-    }
-    if (value->blob != 0) {
-        heap_blob_release(lane->heap, value->blob);
-    }
-    if (value->block != 0) {
-        heap_release(lane->heap, value->block);
-    }
+    value_clear(lane->heap, table_entry_write(lane->cards, entry));
     return TABLE_REMOVE;
 }
 
