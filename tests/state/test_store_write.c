@@ -320,7 +320,9 @@ static void test_root_when_a_place_is_bad_then_another_is_taken(void **state)
 
 int main(void)
 {
-    (void)mallopt(M_MMAP_THRESHOLD, 1 << 30); /* buffers come and go with each opening */
+    /* Buffers come and go with each opening: mapping them anew is most of the time. */
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    (void)mallopt(M_TRIM_THRESHOLD, 1 << 30);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_begin_when_not_allowed_then_says_why),
         cmocka_unit_test(test_begin_when_chain_is_long_then_wants_a_full_one),
