@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dataplane/histogram.h"
 #include "state/checkpoint.h"
 #include "state/disk_uring.h"
 #include "state/restore.h"
@@ -26,13 +27,6 @@
 #define FILE_BYTES    (UINT64_C(1536) << 20)
 #define RAW_BYTES     (UINT64_C(512) << 20)
 #define RAW_DEPTH     32U
-#define BUCKETS       (64U * 16U)
-
-/* Latencies by sixteenths of powers of two. */
-struct histogram {
-    uint64_t buckets[BUCKETS];
-    uint64_t count;
-};
 
 struct lane {
     void *memory;
@@ -81,26 +75,6 @@ static void memory_unmap(void *context, void *memory, size_t bytes)
 {
     (void)context;
     (void)munmap(memory, bytes);
-}
-
-static void histogram_add(struct histogram *histogram, uint64_t value)
-{
-    const uint32_t log2 = 63U - (uint32_t)__builtin_clzll(value | 16U);
-    const uint32_t part = (uint32_t)((value | 16U) >> (log2 - 4U)) & 15U;
-    histogram->buckets[log2 * 16U + part]++;
-    histogram->count++;
-}
-
-static double histogram_us(const struct histogram *histogram, double share)
-{
-    uint64_t left = (uint64_t)((double)histogram->count * share);
-    for (uint32_t bucket = 0; bucket < BUCKETS; bucket++) {
-        if (histogram->buckets[bucket] > left) {
-            return (double)((uint64_t)(16U + bucket % 16U) << (bucket / 16U) >> 4U) / 1000.0;
-        }
-        left -= histogram->buckets[bucket];
-    }
-    return 0;
 }
 
 static struct span key_of(uint64_t number, uint8_t *into)
@@ -228,7 +202,7 @@ static void open_window(struct bench *bench, struct histogram *histogram)
         if (is_due) {
             update(bench, next_key(bench));
             at_ns = now_ns();
-            histogram_add(histogram, at_ns - due_ns);
+            histogram_record(histogram, at_ns - due_ns, 1);
             due_ns += NANOSECONDS_PER_S / RATE_A_SECOND;
         }
         snapshot_turn(bench, at_ns, is_due);
@@ -261,8 +235,10 @@ static double median(double *values, uint32_t count)
 static void updates_print(struct bench *bench, uint32_t rounds)
 {
     double rates[2][256];
-    struct histogram *latency = calloc(2, sizeof(*latency));
-    ASSERT(latency != NULL && rounds <= COUNT_OF(rates[0]));
+    struct histogram *latency = malloc(2 * sizeof(*latency));
+    ASSERT(latency != NULL && rounds != 0 && rounds <= COUNT_OF(rates[0]));
+    histogram_init(&latency[0]);
+    histogram_init(&latency[1]);
     for (uint32_t round = 0; round < rounds; round++) {
         for (uint32_t on = 0; on < 2; on++) {
             __atomic_store_n(&bench->is_on, on == 1, __ATOMIC_RELAXED);
@@ -286,8 +262,8 @@ static void updates_print(struct bench *bench, uint32_t rounds)
                   {"p99.9 us", 0.999},
                   {"p99.99 us", 0.9999}};
     for (uint32_t index = 0; index < COUNT_OF(shares); index++) {
-        const double a = histogram_us(&latency[0], shares[index].share);
-        const double b = histogram_us(&latency[1], shares[index].share);
+        const double a = (double)histogram_percentile(&latency[0], shares[index].share) / 1e3;
+        const double b = (double)histogram_percentile(&latency[1], shares[index].share) / 1e3;
         (void)printf("%-34s %12.2f %12.2f %8.3f\n", shares[index].name, a, b, b / a);
     }
     free(latency);
@@ -336,12 +312,17 @@ static double raw(struct disk *disk, uint32_t operation, uint8_t *buffers)
             offset += EXTENT_BYTES;
             request.offset = offset;
         }
-        left -= disk_reap(disk, done, RAW_DEPTH, 1000000000);
+        const uint32_t got = disk_reap(disk, done, RAW_DEPTH, NANOSECONDS_PER_S);
+        for (uint32_t index = 0; index < got; index++) {
+            ASSERT(done[index].result == EXTENT_BYTES);
+        }
+        left -= got;
     }
     const struct disk_request flush = {.operation = DISK_FLUSH};
     if (operation == DISK_WRITE && disk_submit(disk, &flush)) {
-        while (disk_reap(disk, done, 1, 1000000000) == 0) {
+        while (disk_reap(disk, done, 1, NANOSECONDS_PER_S) == 0) {
         }
+        ASSERT(done[0].result == 0);
     }
     return (double)RAW_BYTES * 1e9 / (double)(now_ns() - begin_ns);
 }
