@@ -22,16 +22,6 @@ static const char *changelog_name(const struct plan_node *node)
     return names[node->changelog];
 }
 
-static const char *aggregate_name(enum aggregate_function function)
-{
-    static const char *const names[] = {
-        "COUNT",      "SUM",        "MIN",         "MAX",     "AVG",      "FIRST_VALUE",
-        "LAST_VALUE", "STDDEV_POP", "STDDEV_SAMP", "VAR_POP", "VAR_SAMP", "LISTAGG",
-        "ROW_NUMBER", "RANK",       "DENSE_RANK",  "LAG",
-    };
-    return (size_t)function < COUNT_OF(names) ? names[function] : "?";
-}
-
 static void indent(FILE *into, uint32_t depth, const char *text)
 {
     ASSERT(into != NULL);
@@ -87,7 +77,7 @@ static void explain_calls(FILE *into, uint32_t depth, const struct aggregate_cal
         const struct aggregate_call *call = &calls[i];
         char type[TYPE_PRINT_BYTES];
         indent(into, depth, "  call: ");
-        (void)fprintf(into, "%s(%s%s)", aggregate_name(call->function),
+        (void)fprintf(into, "%s(%s%s)", aggregate_function_name(call->function),
                       call->distinct ? "DISTINCT " : "",
                       call->argument == AGGREGATE_COLUMN_NONE ? "*" : names[call->argument]);
         if (call->filter != AGGREGATE_COLUMN_NONE) {

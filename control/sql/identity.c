@@ -95,34 +95,9 @@ static uint64_t column_or_none(const uint64_t *columns, uint32_t column)
     return column == AGGREGATE_COLUMN_NONE ? 0 : columns[column];
 }
 
-/* The functions by name: AGGREGATE_… may be numbered anew. */
-static const char *call_name(enum aggregate_function function)
-{
-    static const char *const names[AGGREGATE_FUNCTION_COUNT] = {
-        [AGGREGATE_COUNT] = "COUNT",
-        [AGGREGATE_SUM] = "SUM",
-        [AGGREGATE_MIN] = "MIN",
-        [AGGREGATE_MAX] = "MAX",
-        [AGGREGATE_AVG] = "AVG",
-        [AGGREGATE_FIRST_VALUE] = "FIRST_VALUE",
-        [AGGREGATE_LAST_VALUE] = "LAST_VALUE",
-        [AGGREGATE_STDDEV_POP] = "STDDEV_POP",
-        [AGGREGATE_STDDEV_SAMP] = "STDDEV_SAMP",
-        [AGGREGATE_VAR_POP] = "VAR_POP",
-        [AGGREGATE_VAR_SAMP] = "VAR_SAMP",
-        [AGGREGATE_LISTAGG] = "LISTAGG",
-        [AGGREGATE_ROW_NUMBER] = "ROW_NUMBER",
-        [AGGREGATE_RANK] = "RANK",
-        [AGGREGATE_DENSE_RANK] = "DENSE_RANK",
-        [AGGREGATE_LAG] = "LAG",
-    };
-    ASSERT(function < AGGREGATE_FUNCTION_COUNT && names[function] != NULL);
-    return names[function];
-}
-
 static uint64_t of_call(const struct aggregate_call *call, const uint64_t *columns)
 {
-    uint64_t hash = add_text(3, call_name(call->function));
+    uint64_t hash = add_text(3, aggregate_function_name(call->function));
     hash = add(hash, call->distinct);
     hash = add(hash, column_or_none(columns, call->argument));
     hash = add(hash, column_or_none(columns, call->filter));

@@ -22,24 +22,29 @@ struct distinct_entry {
 /* The head of that map. */
 #define DISTINCT_BYTES ((uint32_t)sizeof(struct ordered_head))
 
-static const char *const function_names[AGGREGATE_FUNCTION_COUNT] = {
-    [AGGREGATE_COUNT] = "COUNT",
-    [AGGREGATE_SUM] = "SUM",
-    [AGGREGATE_MIN] = "MIN",
-    [AGGREGATE_MAX] = "MAX",
-    [AGGREGATE_AVG] = "AVG",
-    [AGGREGATE_FIRST_VALUE] = "FIRST_VALUE",
-    [AGGREGATE_LAST_VALUE] = "LAST_VALUE",
-    [AGGREGATE_STDDEV_POP] = "STDDEV_POP",
-    [AGGREGATE_STDDEV_SAMP] = "STDDEV_SAMP",
-    [AGGREGATE_VAR_POP] = "VAR_POP",
-    [AGGREGATE_VAR_SAMP] = "VAR_SAMP",
-    [AGGREGATE_LISTAGG] = "LISTAGG",
-    [AGGREGATE_ROW_NUMBER] = "ROW_NUMBER",
-    [AGGREGATE_RANK] = "RANK",
-    [AGGREGATE_DENSE_RANK] = "DENSE_RANK",
-    [AGGREGATE_LAG] = "LAG",
-};
+const char *aggregate_function_name(enum aggregate_function function)
+{
+    static const char *const names[AGGREGATE_FUNCTION_COUNT] = {
+        [AGGREGATE_COUNT] = "COUNT",
+        [AGGREGATE_SUM] = "SUM",
+        [AGGREGATE_MIN] = "MIN",
+        [AGGREGATE_MAX] = "MAX",
+        [AGGREGATE_AVG] = "AVG",
+        [AGGREGATE_FIRST_VALUE] = "FIRST_VALUE",
+        [AGGREGATE_LAST_VALUE] = "LAST_VALUE",
+        [AGGREGATE_STDDEV_POP] = "STDDEV_POP",
+        [AGGREGATE_STDDEV_SAMP] = "STDDEV_SAMP",
+        [AGGREGATE_VAR_POP] = "VAR_POP",
+        [AGGREGATE_VAR_SAMP] = "VAR_SAMP",
+        [AGGREGATE_LISTAGG] = "LISTAGG",
+        [AGGREGATE_ROW_NUMBER] = "ROW_NUMBER",
+        [AGGREGATE_RANK] = "RANK",
+        [AGGREGATE_DENSE_RANK] = "DENSE_RANK",
+        [AGGREGATE_LAG] = "LAG",
+    };
+    ASSERT(function < AGGREGATE_FUNCTION_COUNT && names[function] != NULL);
+    return names[function];
+}
 
 static const struct accumulator_ops *ops_find(const struct aggregate_call *call,
                                               const struct accumulator_config *config)
@@ -100,7 +105,8 @@ static int call_prepare(struct accumulator_set *set, struct accumulator *self,
     if (self->ops == NULL) {
         char printed[TYPE_PRINT_BYTES];
         return error_set(error, -ENOTSUP, "%s over %s is not supported",
-                         function_names[call->function], type_print(&call->argument_type, printed));
+                         aggregate_function_name(call->function),
+                         type_print(&call->argument_type, printed));
     }
     ASSERT((self->ops->bytes & 7) == 0);
     self->result_words = type_is_text(&call->result_type) ? 0 : type_slot_count(&call->result_type);

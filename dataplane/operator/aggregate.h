@@ -41,3 +41,7 @@ struct aggregate_call {
     struct value lag_default; /* LAG: of result_type, NULL by default */
     struct span separator;    /* LISTAGG: ',' by default */
 };
+
+/* Names a function as SQL does.
+ * threads  any */
+const char *aggregate_function_name(enum aggregate_function function);
