@@ -246,6 +246,20 @@ struct plan_over {
     uint32_t call_count;
 };
 
+/* The one frame of an OVER node that is not fused.
+ * threads  any */
+static inline struct plan_over_frame plan_over_own_frame(const struct plan_over *over)
+{
+    ASSERT(over->frame_count == 0);
+    return (struct plan_over_frame){
+        .is_rows = over->is_rows,
+        .unbounded = over->unbounded,
+        .preceding = over->preceding,
+        .calls = over->calls,
+        .call_count = over->call_count,
+    };
+}
+
 enum plan_connector {
     PLAN_CONNECTOR_KAFKA = 0,
     PLAN_CONNECTOR_UPSERT_KAFKA,

@@ -159,17 +159,6 @@ static uint32_t name_key_bytes(const struct plan_node *node, const struct plan_n
     return bytes;
 }
 
-static struct plan_over_frame frame_of(const struct plan_over *over)
-{
-    return (struct plan_over_frame){
-        .is_rows = over->is_rows,
-        .unbounded = over->unbounded,
-        .preceding = over->preceding,
-        .calls = over->calls,
-        .call_count = over->call_count,
-    };
-}
-
 /* Replaces the topmost node of the stack that begins at `lowest` by one that stands for all; those
  * below become NULL. */
 static void fuse_from(struct planning *planning, struct plan_node *lowest)
@@ -182,12 +171,12 @@ static void fuse_from(struct planning *planning, struct plan_node *lowest)
     if (!calls_fit(&lowest->over, column_count) || !stack_add(&stack, &lowest->over)) {
         return;
     }
-    frames[0] = frame_of(&lowest->over);
+    frames[0] = plan_over_own_frame(&lowest->over);
     struct plan_node fused = *lowest;
     const struct plan_node *top = lowest;
     const struct plan_node *above = next_level(planning, top, column_count);
     while (above != NULL && stack_add(&stack, &above->over)) {
-        frames[stack.count - 1] = frame_of(&above->over);
+        frames[stack.count - 1] = plan_over_own_frame(&above->over);
         name_fused(&fused, above, name_key_bytes(lowest, input));
         planning->nodes[top->id] = NULL;
         top = above;

@@ -246,20 +246,6 @@ static uint64_t identify_window_rows(const struct plan_node *node, const struct 
     return own->rows;
 }
 
-static struct plan_over_frame frame_of(const struct plan_over *over, uint32_t index)
-{
-    if (over->frame_count != 0) {
-        return over->frames[index];
-    }
-    return (struct plan_over_frame){
-        .is_rows = over->is_rows,
-        .unbounded = over->unbounded,
-        .preceding = over->preceding,
-        .calls = over->calls,
-        .call_count = over->call_count,
-    };
-}
-
 /* By watermark whole rows wait in state: then every column of the input counts, and its place. On
  * arrival only what the calls read is kept. */
 static uint64_t identify_over(const struct plan_node *node, const struct traits *input,
@@ -273,7 +259,8 @@ static uint64_t identify_over(const struct plan_node *node, const struct traits 
     uint32_t column = input_columns;
     memcpy(own->columns, input->columns, input_columns * sizeof(*own->columns));
     for (uint32_t i = 0; i < frame_count; i++) {
-        const struct plan_over_frame frame = frame_of(over, i);
+        const struct plan_over_frame frame =
+            over->frame_count == 0 ? plan_over_own_frame(over) : over->frames[i];
         uint64_t framed = add(add(keyed, frame.is_rows), frame.unbounded);
         framed = add(framed, frame.unbounded ? 0 : (uint64_t)frame.preceding);
         for (uint32_t k = 0; k < frame.call_count; k++) {

@@ -176,17 +176,16 @@ static int state_create(struct over *self, struct error *error)
 static uint32_t frames_take(struct over *self)
 {
     const struct plan_over *plan = self->plan;
-    self->alone = (struct plan_over_frame){
-        .is_rows = plan->is_rows,
-        .unbounded = plan->unbounded,
-        .preceding = plan->preceding,
-        .calls = plan->calls,
-        .call_count = plan->call_count,
-    };
-    self->frame_count = plan->frame_count == 0 ? 1 : plan->frame_count;
+    const struct plan_over_frame *frames = plan->frames;
+    self->frame_count = plan->frame_count;
+    if (plan->frame_count == 0) {
+        self->alone = plan_over_own_frame(plan);
+        self->frame_count = 1;
+        frames = &self->alone;
+    }
     uint32_t call_count = 0;
     for (uint32_t i = 0; i < self->frame_count; i++) {
-        self->frames[i].plan = plan->frame_count == 0 ? &self->alone : &plan->frames[i];
+        self->frames[i].plan = &frames[i];
         call_count += self->frames[i].plan->call_count;
     }
     return call_count;
