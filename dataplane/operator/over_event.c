@@ -34,6 +34,17 @@ static void clock_fire(struct over_clock *clock, int64_t time_ms)
     clock->last_ms = time_ms > clock->last_ms ? time_ms : clock->last_ms;
 }
 
+/* Fires those of the clean-up times before that have come by a time. */
+static void overtaken_fire(struct over_clock *clock, int64_t until_ms)
+{
+    ASSERT_SLOW(clock != NULL);
+    while (clock->overtaken_ms[0] != 0 && clock->overtaken_ms[0] <= until_ms) {
+        clock_fire(clock, clock->overtaken_ms[0]);
+        clock->overtaken_ms[0] = clock->overtaken_ms[1];
+        clock->overtaken_ms[1] = 0;
+    }
+}
+
 /* What a level's clean-up timers have done by a watermark: those before the last only count as
  * fired, the last forgets the key. */
 static void clock_settle(struct over *self, const struct accumulator_state *state, uint32_t level,
@@ -51,11 +62,7 @@ static void clock_settle(struct over *self, const struct accumulator_state *stat
         accumulators_init(frame->set, state);
         *clock = (struct over_clock){.forgotten = over_key(state)->sequence};
     }
-    while (clock->overtaken_ms[0] != 0 && clock->overtaken_ms[0] <= watermark_ms) {
-        clock_fire(clock, clock->overtaken_ms[0]);
-        clock->overtaken_ms[0] = clock->overtaken_ms[1];
-        clock->overtaken_ms[1] = 0;
-    }
+    overtaken_fire(clock, watermark_ms);
 }
 
 /* A row comes up to a level in front of which clean-up timers fire in the same watermark: rule 4,
@@ -63,11 +70,7 @@ static void clock_settle(struct over *self, const struct accumulator_state *stat
 static void clock_overtake(struct over_clock *clock, int64_t row_ms)
 {
     ASSERT_SLOW(clock != NULL);
-    while (clock->overtaken_ms[0] != 0 && clock->overtaken_ms[0] < row_ms) {
-        clock_fire(clock, clock->overtaken_ms[0]);
-        clock->overtaken_ms[0] = clock->overtaken_ms[1];
-        clock->overtaken_ms[1] = 0;
-    }
+    overtaken_fire(clock, over_minus(row_ms, 1));
     if (clock->cleanup_ms != 0 && clock->cleanup_ms < row_ms) {
         ASSERT(clock->overtaken_ms[0] == 0);
         clock_fire(clock, clock->cleanup_ms);
