@@ -225,8 +225,9 @@ enum restarts_state restarts_poll(struct restarts *restarts, uint64_t now_ns, ui
             (void)error_set(error, -EIO, "checkpoint %llu failed: %s",
                             (unsigned long long)report.id, report.reason);
             restarts->state = RESTARTS_FAILED;
+        } else {
+            restarts->newest_id = report.id;
         }
-        restarts->newest_id = report.id;
     }
     if (restarts->state == RESTARTS_OPEN && all_lanes_know(restarts) &&
         checkpoint_is_idle(restarts->checkpoint)) {
