@@ -6,10 +6,15 @@
  *     identity  what the node's own state is made of
  *
  * Hashes are part of the checkpoint format: words are strung together by hash_bytes, functions and
- * operators go in by name, for the numbers of enumerations may change. */
+ * kinds of windows go in by name, operators by numbers given here. Only the enumerations asserted
+ * below go in as they are: new members come at their ends. */
 #include "control/sql/identity.h"
 
 #include "state/hash.h"
+
+static_assert(PLAN_FIELD_METADATA == 2 && PLAN_METADATA_LEADER_EPOCH == 5 &&
+                  PLAN_WINDOW_TIME == 2 && PLAN_CONNECTOR_BLACKHOLE == 3,
+              "checkpoints know them by number");
 
 /* What is known of a node. */
 struct traits {
@@ -121,8 +126,7 @@ static uint64_t add_calls(uint64_t hash, const struct aggregate_call *calls, uin
 
 static uint64_t add_window(uint64_t hash, const struct plan_window_spec *window)
 {
-    static const char *const kinds[] = {"TUMBLE", "HOP", "CUMULATE"};
-    hash = add_text(hash, kinds[window->kind]);
+    hash = add_text(hash, plan_window_name(window->kind));
     hash = add(hash, (uint64_t)window->size_ms);
     hash = add(hash, (uint64_t)window->slide_ms);
     hash = add(hash, (uint64_t)window->offset_ms);

@@ -254,16 +254,26 @@ static void plan_group(struct planning *planning, struct plan_node *node, const 
     name_keyed(node, "Group", input_node(planning, input), &group->key, "");
 }
 
+const char *plan_window_name(enum plan_window_kind kind)
+{
+    static const char *const names[] = {
+        [PLAN_WINDOW_TUMBLE] = "TUMBLE",
+        [PLAN_WINDOW_HOP] = "HOP",
+        [PLAN_WINDOW_CUMULATE] = "CUMULATE",
+    };
+    ASSERT(kind < COUNT_OF(names) && names[kind] != NULL);
+    return names[kind];
+}
+
 static void print_window(const struct plan_window_spec *window, char into[static 128])
 {
     ASSERT(window != NULL);
-    static const char *const names[] = {"TUMBLE", "HOP", "CUMULATE"};
     char size[32];
     char slide[32];
     sql_duration_print(window->size_ms, size);
     sql_duration_print(window->slide_ms, slide);
     const bool tumbles = window->kind == PLAN_WINDOW_TUMBLE;
-    (void)snprintf(into, 128, "%s %s%s%s", names[window->kind], tumbles ? "" : slide,
+    (void)snprintf(into, 128, "%s %s%s%s", plan_window_name(window->kind), tumbles ? "" : slide,
                    tumbles ? "" : " of ", size);
 }
 

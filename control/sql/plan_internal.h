@@ -25,6 +25,9 @@ int plan_columns(struct planning *planning, struct plan_node *node, const struct
 /* Makes a layout of types. */
 struct row_layout plan_layout(struct session *session, const struct type *types, uint32_t count);
 
+/* Names a kind of window as SQL does; checkpoints know it by this name. */
+const char *plan_window_name(enum plan_window_kind kind);
+
 /* Fills the body of a source. */
 int plan_scan(struct planning *planning, struct plan_node *node, const struct rel *rel);
 

@@ -42,6 +42,6 @@ struct aggregate_call {
     struct span separator;    /* LISTAGG: ',' by default */
 };
 
-/* Names a function as SQL does.
+/* Names a function as SQL does; checkpoints know it by this name.
  * threads  any */
 const char *aggregate_function_name(enum aggregate_function function);
