@@ -4,7 +4,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
+
+#include "control/mapping.h"
 
 #define DEPTH_MAX 64
 
@@ -62,7 +63,7 @@ static int register_memory(struct disk *base, void *memory, size_t bytes)
 static void close_memory(struct disk *base)
 {
     struct disk_memory *disk = from_base(base);
-    (void)munmap(disk->bytes, base->bytes);
+    mapping_scratch_free(NULL, disk->bytes, base->bytes);
     free(disk);
 }
 
@@ -71,12 +72,11 @@ int disk_memory_open(uint64_t bytes, struct disk **out, struct error *error)
     static const struct disk_ops OPS = {submit, reap, register_memory, close_memory};
     ASSERT(bytes % DISK_ALIGN_BYTES == 0 && bytes != 0);
     struct disk_memory *disk = calloc(1, sizeof(*disk));
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (disk == NULL || memory == MAP_FAILED) {
+    void *memory = mapping_scratch(NULL, bytes);
+    if (disk == NULL || memory == NULL) {
         free(disk);
-        if (memory != MAP_FAILED) {
-            (void)munmap(memory, bytes);
+        if (memory != NULL) {
+            mapping_scratch_free(NULL, memory, bytes);
         }
         return error_set(error, -ENOMEM, "out of memory for checkpoints");
     }

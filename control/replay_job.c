@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "control/mapping.h"
 #include "control/replay_internal.h"
 #include "dataplane/source_file.h"
 #include "state/arena.h"
@@ -20,9 +21,8 @@ static void *allocate(void *context, uint32_t lane, size_t bytes)
     if (replay->block_count == REPLAY_BLOCKS_MAX) {
         return NULL;
     }
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) {
+    void *memory = mapping_scratch(NULL, bytes);
+    if (memory == NULL) {
         return NULL;
     }
     if (replay->restarts != NULL && bytes < STATE_BYTES_MIN) {
@@ -178,7 +178,7 @@ void replay_job_destroy(struct replay *replay)
         replay->sources[i] = NULL;
     }
     for (uint32_t i = 0; i < replay->block_count; i++) {
-        (void)munmap(replay->blocks[i].memory, replay->blocks[i].bytes);
+        mapping_scratch_free(NULL, replay->blocks[i].memory, replay->blocks[i].bytes);
     }
     replay->block_count = 0;
 }
