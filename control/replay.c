@@ -242,11 +242,12 @@ static int prepare(struct replay *replay)
     replay->sink_environment =
         (struct table_sink_environment){.find = find_sink, .context = replay};
     replay->lanes = replay->options.lanes;
-    if (open_sinks(replay, &error) != 0 || replay_restart_open(replay, &error) != 0) {
+    if (open_sinks(replay, &error) != 0 || replay_restart_open(replay, &error) != 0 ||
+        replay_job_open(replay, &error) != 0) {
         return complain(&error);
     }
     const int code = replay_job_create(replay, &error);
-    if (code == -ENOMEM || code == -ENOENT || code == -EIO) {
+    if (code == -ENOMEM) {
         return complain(&error);
     }
     return code != 0 ? refuse(replay, &error) : REPLAY_OK;

@@ -33,7 +33,7 @@ static void *allocate(void *context, uint32_t lane, size_t bytes)
     return memory;
 }
 
-static int open_sources(struct replay *replay, struct error *error)
+int replay_job_open(struct replay *replay, struct error *error)
 {
     ASSERT(replay->plan != NULL);
     int code = 0;
@@ -151,8 +151,7 @@ int replay_job_create(struct replay *replay, struct error *error)
 {
     ASSERT(replay->job == NULL && replay->block_count == 0);
     ASSERT(replay->lanes >= 1 && replay->lanes <= REPLAY_LANES_MAX);
-    int code = open_sources(replay, error);
-    code = code != 0 ? code : create_job(replay, error);
+    int code = create_job(replay, error);
     code = code != 0 ? code : attach(replay, error);
     if (code == 0) {
         assign_partitions(replay);

@@ -94,7 +94,8 @@ static int restart(struct replay *replay, struct error *error)
     replay_job_destroy(replay);
     replay->lanes = next_lanes(replay);
     replay->restart_count++;
-    const int code = rewind_outputs(replay, error);
+    int code = rewind_outputs(replay, error);
+    code = code != 0 ? code : replay_job_open(replay, error);
     return code != 0 ? code : replay_job_create(replay, error);
 }
 

@@ -208,6 +208,15 @@ static void test_input_when_missing_then_exits_2(void **state)
     end(&f);
 }
 
+static void test_envelope_when_broken_then_the_file_is_to_blame_with_exit_2(void **state)
+{
+    struct fixture f;
+    begin(&f, windows);
+    put_input(&f, "taps.records", "\x80\x04]\x94.");
+    assert_int_equal(replay(&f, NULL, NULL), REPLAY_USAGE);
+    end(&f);
+}
+
 static void test_record_when_bad_then_the_job_fails_with_exit_4(void **state)
 {
     struct fixture f;
@@ -263,6 +272,7 @@ int main(void)
         cmocka_unit_test(test_group_when_its_lifetime_has_passed_then_counts_anew),
         cmocka_unit_test(test_script_when_refused_then_exits_3),
         cmocka_unit_test(test_input_when_missing_then_exits_2),
+        cmocka_unit_test(test_envelope_when_broken_then_the_file_is_to_blame_with_exit_2),
         cmocka_unit_test(test_record_when_bad_then_the_job_fails_with_exit_4),
         cmocka_unit_test(test_options_read_numbers_and_refuse_nonsense),
     };
