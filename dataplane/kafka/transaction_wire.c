@@ -144,6 +144,7 @@ bool kafka_read_transaction_answer(struct kafka_produce *produce, enum kafka_api
         out->node_id = kafka_read_i32(&reader);
         (void)kafka_read_string(&reader);
         (void)kafka_read_i32(&reader);
+        reader.bad |= out->code == 0 && out->node_id < 0;
     } else if (api == KAFKA_API_INIT_PRODUCER_ID) {
         out->producer_id = kafka_read_i64(&reader);
         out->producer_epoch = kafka_read_i16(&reader);

@@ -130,13 +130,17 @@ static struct kafka_transaction_answer read_answer(struct part *part, enum kafka
 
 static void test_answer_of_find_coordinator_when_read_then_the_node(void **state)
 {
-    static const uint8_t bytes[] = {0, 0, 0, 9, 0,   0,   0xFF, 0xFF, 0,    0,
-                                    0, 7, 0, 2, 'h', 'o', 0,    0,    0x23, 0x84};
+    static uint8_t bytes[] = {0, 0, 0, 9, 0,   0,   0xFF, 0xFF, 0,    0,
+                              0, 7, 0, 2, 'h', 'o', 0,    0,    0x23, 0x84};
     struct kafka_transaction_answer answer =
         read_answer(*state, KAFKA_API_FIND_COORDINATOR, bytes, sizeof(bytes));
     assert_int_equal(answer.code, 0);
     assert_int_equal(answer.node_id, 7);
     assert_int_equal(answer.throttle_ms, 9);
+    struct part *part = *state;
+    bytes[8] = 0xFF; /* no node, and no code that says why */
+    assert_false(kafka_read_transaction_answer(&part->produce, KAFKA_API_FIND_COORDINATOR,
+                                               (struct span){bytes, sizeof(bytes)}, &answer));
 }
 
 static void test_answer_of_init_when_read_then_id_and_epoch(void **state)
