@@ -98,24 +98,24 @@ static void advance(struct topic *topic)
     }
 }
 
-/* Takes topic->next away: it goes up, or is passed over. */
+/* Whether the record that comes next lies before the place where its partition starts. */
+static bool next_is_before_start(const struct topic *topic)
+{
+    return topic->has_next &&
+           topic->next.offset < topic->partitions[topic->next_partition].start_offset;
+}
+
+/* Takes topic->next away: it goes up, or is passed over, as are those behind it that lie before
+ * their partition's start. */
 static void take_next(struct topic *topic)
 {
     ASSERT(topic->has_next);
-    struct partition *partition = &topic->partitions[topic->next_partition];
-    ASSERT(partition->left != 0);
-    partition->left -= topic->is_mapped_lines && partition->left == 2 ? 0 : 1;
     do {
-        advance(topic);
-        if (!topic->has_next) {
-            return;
-        }
-        partition = &topic->partitions[topic->next_partition];
-        if (topic->next.offset >= partition->start_offset) {
-            return;
-        }
+        struct partition *partition = &topic->partitions[topic->next_partition];
+        ASSERT(partition->left != 0);
         partition->left -= topic->is_mapped_lines && partition->left == 2 ? 0 : 1;
-    } while (true);
+        advance(topic);
+    } while (next_is_before_start(topic));
 }
 
 static int map_file(const char *path, struct span *out)
@@ -340,8 +340,7 @@ static int start_at(struct record_source *base, const struct record_position *po
     }
     for (uint32_t i = 0; i < source->topic_count; i++) {
         struct topic *topic = &source->topics[i];
-        if (topic->has_next &&
-            topic->next.offset < topic->partitions[topic->next_partition].start_offset) {
+        if (next_is_before_start(topic)) {
             take_next(topic);
         }
     }
