@@ -81,7 +81,7 @@ struct record_source_ops {
     /* Tells where a partition stands: the offset that the next batch of it begins at or behind,
      * while no batch is held. NULL: never known.
      * returns  false when it is not known (yet) */
-    bool (*position)(const struct record_source *source, uint32_t topic, uint32_t partition,
+    bool (*position)(struct record_source *source, uint32_t topic, uint32_t partition,
                      struct record_position *out);
     /* Starts at given places, before the first poll. What is not among them is new and begins at
      * its first record. NULL: it cannot.

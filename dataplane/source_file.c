@@ -296,10 +296,10 @@ static void pause_partition(struct record_source *base, uint32_t topic, uint32_t
     source->topics[topic].partitions[partition].paused = paused;
 }
 
-static bool position_of(const struct record_source *base, uint32_t topic_index,
-                        uint32_t partition_index, struct record_position *out)
+static bool position_of(struct record_source *base, uint32_t topic_index, uint32_t partition_index,
+                        struct record_position *out)
 {
-    const struct source_file *source = (const struct source_file *)(const void *)base;
+    const struct source_file *source = from_base(base);
     ASSERT(topic_index < source->topic_count);
     const struct topic *topic = &source->topics[topic_index];
     ASSERT(partition_index < topic->partition_count);

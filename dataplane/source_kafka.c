@@ -40,6 +40,7 @@ struct source_kafka {
     uint32_t partition_count;
     uint32_t *partition_of_source; /* by the client's source index */
     uint32_t turn;                 /* where the search for news goes on */
+    uint32_t asked;                /* the partition that was asked for last */
     bool told_none;                /* said that this lane has no partition */
     struct kafka_record pulled[SOURCE_KAFKA_RECORDS];
     struct record shown[SOURCE_KAFKA_RECORDS];
@@ -351,22 +352,36 @@ static void source_kafka_release(struct record_source *self)
     ASSERT(self != NULL);
 }
 
+/* A cut asks for all partitions in turn, others for one again and again: each is found at once.
+ * returns  NULL when it is not read here */
+static struct partition *find_partition(struct source_kafka *source, uint32_t topic,
+                                        uint32_t number)
+{
+    ASSERT_SLOW(source->asked <= source->partition_count);
+    for (uint32_t i = 0; i < source->partition_count; i++) {
+        const uint32_t at = (source->asked + i) % source->partition_count;
+        struct partition *partition = &source->partitions[at];
+        if (partition->topic == topic && partition->number == number) {
+            source->asked = at;
+            return partition;
+        }
+    }
+    return NULL;
+}
+
 static void source_kafka_pause(struct record_source *self, uint32_t topic, uint32_t number,
                                bool paused)
 {
     struct source_kafka *source = (struct source_kafka *)self;
-    for (uint32_t i = 0; i < source->partition_count; i++) {
-        struct partition *partition = &source->partitions[i];
-        if (partition->topic != topic || partition->number != number ||
-            partition->is_paused == paused) {
-            continue;
-        }
-        partition->is_paused = paused;
-        if (paused) {
-            kafka_client_pause(source->client, partition->client_index);
-        } else {
-            kafka_client_resume(source->client, partition->client_index);
-        }
+    struct partition *partition = find_partition(source, topic, number);
+    if (partition == NULL || partition->is_paused == paused) {
+        return;
+    }
+    partition->is_paused = paused;
+    if (paused) {
+        kafka_client_pause(source->client, partition->client_index);
+    } else {
+        kafka_client_resume(source->client, partition->client_index);
     }
 }
 
@@ -390,38 +405,33 @@ static void source_kafka_rewind(struct record_source *self, uint32_t topic, uint
                                 int64_t offset)
 {
     struct source_kafka *source = (struct source_kafka *)self;
-    for (uint32_t i = 0; i < source->partition_count; i++) {
-        struct partition *partition = &source->partitions[i];
-        if (partition->topic == topic && partition->number == number) {
-            kafka_client_seek(source->client, partition->client_index, offset);
-            partition->told_caught_up = false;
-            partition->told_ended = false;
-        }
+    struct partition *partition = find_partition(source, topic, number);
+    if (partition != NULL) {
+        kafka_client_seek(source->client, partition->client_index, offset);
+        partition->told_caught_up = false;
+        partition->told_ended = false;
     }
 }
 
-static bool source_kafka_position(const struct record_source *self, uint32_t topic, uint32_t number,
+static bool source_kafka_position(struct record_source *self, uint32_t topic, uint32_t number,
                                   struct record_position *out)
 {
-    const struct source_kafka *source = (const struct source_kafka *)self;
-    for (uint32_t i = 0; i < source->partition_count; i++) {
-        const struct partition *partition = &source->partitions[i];
-        if (partition->topic != topic || partition->number != number) {
-            continue;
-        }
-        struct kafka_source_status status;
-        kafka_client_source_status(source->client, partition->client_index, &status);
-        *out = (struct record_position){
-            .topic = topic,
-            .partition = number,
-            .next_offset = status.position,
-            .end_offset = status.end_offset,
-            .leader_epoch = status.leader_epoch,
-            .has_ended = status.state == KAFKA_SOURCE_ENDED,
-        };
-        return status.position >= 0;
+    struct source_kafka *source = (struct source_kafka *)self;
+    const struct partition *partition = find_partition(source, topic, number);
+    struct kafka_source_status status;
+    if (partition == NULL) {
+        return false;
     }
-    return false;
+    kafka_client_source_status(source->client, partition->client_index, &status);
+    *out = (struct record_position){
+        .topic = topic,
+        .partition = number,
+        .next_offset = status.position,
+        .end_offset = status.end_offset,
+        .leader_epoch = status.leader_epoch,
+        .has_ended = status.state == KAFKA_SOURCE_ENDED,
+    };
+    return status.position >= 0;
 }
 
 static int source_kafka_start_at(struct record_source *self,

@@ -14,7 +14,7 @@ static void fill_place(const struct table_source *self, uint32_t number,
 {
     ASSERT(number < self->partitions.count);
     const struct partition_place *place = &self->partitions.places[number];
-    const struct record_source *records = self->edge.records;
+    struct record_source *records = self->edge.records;
     struct record_position position;
     out->leader_epoch = place->leader_epoch;
     out->end_offset = -1;

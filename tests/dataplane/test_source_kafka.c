@@ -146,6 +146,115 @@ static void test_partitions_when_there_is_no_room_then_named(void **state)
     drop(&fixture);
 }
 
+/* As make, but the only lane: both partitions are its, ten records in each. */
+static void make_whole(struct fixture *fixture)
+{
+    struct error error = {0};
+    fixture->harness = harness_cluster();
+    harness_client(fixture->harness);
+    fixture->topic = "in";
+    fixture->plan = (struct plan_source){
+        .topics = &fixture->topic, .topic_count = 1, .startup = PLAN_STARTUP_EARLIEST};
+    const struct source_kafka_config config = {
+        .client = fixture->harness->client, .source = &fixture->plan, .lane_count = 1};
+    assert_int_equal(source_kafka_create(&config, &fixture->source, &error), 0);
+    store_with_headers(&fixture->harness->in->partitions[0], 10, 0);
+    store_with_headers(&fixture->harness->in->partitions[1], 10, 0);
+}
+
+/* Reads all and notes the first offset of each partition; 10 where there was none. */
+static void read_first(struct fixture *fixture, int64_t first[HARNESS_PARTITIONS])
+{
+    first[0] = 10;
+    first[1] = 10;
+    for (;;) {
+        const struct record_batch_view view = poll(fixture);
+        if (view.record_count == 0) {
+            return;
+        }
+        assert_true(view.partition < HARNESS_PARTITIONS);
+        const int64_t offset = view.records[0].offset;
+        first[view.partition] = offset < first[view.partition] ? offset : first[view.partition];
+    }
+}
+
+static bool position_of(struct fixture *fixture, uint32_t partition, int64_t *offset)
+{
+    struct record_position position = {.next_offset = -1};
+    struct record_source *records = source_kafka_records(fixture->source);
+    const bool is_known = records->ops->position(records, 0, partition, &position);
+    *offset = position.next_offset;
+    return is_known;
+}
+
+static void test_start_when_a_checkpoint_names_partitions_then_each_begins_there(void **state)
+{
+    static const struct record_position positions[] = {
+        {.topic = 0, .partition = 1, .next_offset = 7, .end_offset = -1, .leader_epoch = -1},
+        {.topic = 0, .partition = 0, .next_offset = 4, .end_offset = -1, .leader_epoch = -1},
+    };
+    struct fixture fixture;
+    struct error error = {0};
+    int64_t first[HARNESS_PARTITIONS];
+    int64_t next;
+    make_whole(&fixture);
+    struct record_source *records = source_kafka_records(fixture.source);
+    assert_int_equal(records->ops->start_at(records, positions, 2, &error), 0);
+    assert_false(position_of(&fixture, 0, &next)); /* partitions are not known yet */
+    read_first(&fixture, first);
+    assert_int_equal(first[0], 4);
+    assert_int_equal(first[1], 7);
+    for (uint32_t i = 0; i < 4; i++) { /* in turn, and one twice */
+        assert_true(position_of(&fixture, (i + 1) / 2 % 2, &next));
+        assert_int_equal(next, 10);
+    }
+    assert_false(position_of(&fixture, HARNESS_PARTITIONS, &next));
+    drop(&fixture);
+}
+
+/* One that a checkpoint of the topic does not name was added since and is read whole, unless the
+ * checkpoint says that it did not know all: then the table decides. */
+static void test_start_when_a_partition_is_not_named_then_others_decide(void **state)
+{
+    static const struct record_position positions[] = {
+        {.topic = 0, .partition = 0, .next_offset = 4, .end_offset = -1, .leader_epoch = -1},
+        {.topic = 0,
+         .partition = RECORD_PARTITION_OTHERS,
+         .next_offset = -1,
+         .end_offset = -1,
+         .leader_epoch = -1},
+    };
+    for (uint32_t count = 1; count <= 2; count++) {
+        struct fixture fixture;
+        struct error error = {0};
+        int64_t first[HARNESS_PARTITIONS];
+        make_whole(&fixture);
+        fixture.plan.startup = PLAN_STARTUP_LATEST;
+        struct record_source *records = source_kafka_records(fixture.source);
+        assert_int_equal(records->ops->start_at(records, positions, count, &error), 0);
+        read_first(&fixture, first);
+        assert_int_equal(first[0], 4);
+        assert_int_equal(first[1], count == 1 ? 0 : 10);
+        drop(&fixture);
+    }
+}
+
+static void test_rewind_when_a_partition_is_named_then_it_alone_comes_again(void **state)
+{
+    struct fixture fixture;
+    int64_t first[HARNESS_PARTITIONS];
+    make_whole(&fixture);
+    read_first(&fixture, first);
+    assert_int_equal(first[0] + first[1], 0);
+    struct record_source *records = source_kafka_records(fixture.source);
+    records->ops->rewind(records, 0, 1, 6);
+    records->ops->rewind(records, 0, HARNESS_PARTITIONS, 0); /* is not read here */
+    read_first(&fixture, first);
+    assert_int_equal(first[0], 10);
+    assert_int_equal(first[1], 6);
+    drop(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,6 +262,9 @@ int main(void)
         cmocka_unit_test(test_headers_when_a_record_has_too_many_then_it_says_so),
         cmocka_unit_test(test_headers_when_no_dead_letters_then_not_looked_at),
         cmocka_unit_test(test_partitions_when_there_is_no_room_then_named),
+        cmocka_unit_test(test_start_when_a_checkpoint_names_partitions_then_each_begins_there),
+        cmocka_unit_test(test_start_when_a_partition_is_not_named_then_others_decide),
+        cmocka_unit_test(test_rewind_when_a_partition_is_named_then_it_alone_comes_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
