@@ -47,7 +47,7 @@ struct source_kafka {
     struct record_header *headers; /* SOURCE_KAFKA_HEADERS; NULL: nobody looks at them */
 };
 
-/* Only offsets that the table lists bound a partition; others are read on. */
+/* Where the table bounds a partition. */
 static enum kafka_end end_of(const struct source_kafka *source, uint32_t partition, int64_t *value)
 {
     ASSERT(source->partition_count <= SOURCE_KAFKA_PARTITIONS_MAX);
@@ -73,8 +73,8 @@ static enum kafka_end end_of(const struct source_kafka *source, uint32_t partiti
     }
 }
 
-/* A partition without a committed offset starts at its beginning, as with auto.offset.reset =
- * earliest. */
+/* A partition without a committed offset starts where auto.offset.reset says; without one of these
+ * no job starts. */
 static enum kafka_start start_at_group(const struct source_kafka *source, uint32_t topic,
                                        uint32_t partition, int64_t *value)
 {
@@ -184,8 +184,8 @@ static void assign_partition(struct source_kafka *source, uint32_t topic, uint32
     }
 }
 
-/* Partition counts come with metadata, topic by topic; counts that grow later are not taken in,
- * since they would change which lane reads what. */
+/* Partition counts come with metadata, topic by topic. One that grows adds partitions behind those
+ * that are there, which stay with their lanes; a bounded table reads those that it began with. */
 static void assign_topics(struct source_kafka *source)
 {
     ASSERT(source->partition_count <= SOURCE_KAFKA_PARTITIONS_MAX);

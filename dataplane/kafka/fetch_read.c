@@ -137,8 +137,8 @@ static void open_batch(struct kafka_fetch *fetch, uint32_t broker, struct span b
         return;
     }
     fetch->core->counters.batches_read++;
-    /* | next_offset|Compressed batches come whole even when the fetch began in their middle, and
-     * after a rewind old ones come again: nothing in them is at or above position. */
+    /* Compressed batches come whole even when the fetch began in their middle, and after a rewind
+     * old ones come again: nothing in them is at or above position. */
     if (is_hidden(fetch, hold, body, batch) || next_offset <= source->position) {
         (void)kafka_fetch_advance(fetch, hold->source_index, next_offset);
         return;
