@@ -294,8 +294,7 @@ static bool plain_is_settled(struct sink_kafka *sink, uint64_t id)
     return true;
 }
 
-/* Nothing is settled before recovery is done: until then facts do not name what earlier runs left.
- */
+/* Nothing is settled before recovery is done: until then facts lack what earlier runs left. */
 bool sink_kafka_is_settled(struct record_sink *self, uint64_t id)
 {
     struct sink_kafka *sink = (struct sink_kafka *)self;

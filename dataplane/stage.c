@@ -6,12 +6,12 @@
  *
  * Invariants:
  *   1. One task is open at a time, and no item is taken while one is: order within a channel is
- *   kept.
+ *      kept.
  *   2. A body sees the minimum of watermarks and ticks over channels, which only grows.
  *   3. A channel whose barrier has come is not read until all have (alignment), so that what is
- *   counted before a barrier on one channel is counted before it on all.
+ *      counted before a barrier on one channel is counted before it on all.
  *   4. A held stage takes nothing; its output still flows. So whatever stands before a barrier can
- *   move: it waits for nodes later in the plan, and those that are held have nothing of it left. */
+ *      move: it waits for nodes later in the plan; those that are held have nothing of it left. */
 #include "dataplane/stage.h"
 
 #include <stdio.h>

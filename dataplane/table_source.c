@@ -9,11 +9,9 @@
  *                                                 +-> bad: fail, skip, dead letter
  *
  * Invariants:
- *   1. Rows go out in the order of records; rows of a record in the order the decoder gives
- *   them.
+ *   1. Rows go out in the order of records; rows of a record in the order the decoder gives them.
  *   2. Before a record is skipped or sent away, every row before it has gone out.
- *   3. A record of which some rows have gone out is resumed behind them, though it is decoded
- *   anew.
+ *   3. A record of which some rows have gone out is resumed behind them, though decoded anew.
  *   4. No watermark goes out before all partitions are known: one not yet known could be behind. */
 #include "dataplane/table_source.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Kafka client of one lane: reads assigned partitions, writes idempotently or in transactions,
  * over streams that a connector supplies. It never waits, allocates nothing after create and reads
- * no clock; every
- * step takes now_ns. A turn of the lane is: poll the network, kafka_client_poll, then
- * kafka_client_pull until it returns 0 or the lane has enough, kafka_client_append as output
+ * no clock; every step takes now_ns. A turn of the lane is: poll the network, kafka_client_poll,
+ * then kafka_client_pull until it returns 0 or the lane has enough, kafka_client_append as output
  * comes. What is not pulled stays in the stream's buffer and so closes the TCP window.
  *
  * Limits: one client belongs to one lane. Records come per partition in offset order, each once,

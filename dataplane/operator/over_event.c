@@ -139,8 +139,7 @@ static bool has_timer(const struct over *self, const struct accumulator_state *s
     return order == time_ms;
 }
 
-/* Rule 3: Flink's clean-up, 1.5 frames after a row; the rounding through a double is Flink's too.
- * */
+/* Rule 3: Flink's clean-up, 1.5 frames after a row, rounded through a double as in Flink. */
 static int64_t cleanup_time(const struct over_frame *frame, int64_t time_ms)
 {
     ASSERT_SLOW(frame->is_range);

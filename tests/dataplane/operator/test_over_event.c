@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OVER against a naive model over random rows: ties, NULLs, late and unordered rows, several keys.
  * The model keeps every row and every clean-up timer that Flink would set (at 1.5 frames behind a
- * row, when one frame behind it lies above the last), and computes each answer by looking at all.
- * */
+ * row, when one frame behind it lies above the last), and answers by looking at all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
