@@ -261,6 +261,56 @@ static void test_settled_when_exact_records_follow_then_not_waited_for(void **st
     assert_false(record_sink_is_settled(lane->records, 2));
 }
 
+/* Two clients have no order between them. */
+static void test_cut_when_records_before_it_are_not_answered_then_those_behind_wait(void **state)
+{
+    static const char *const wanted[] = {"job-a0", "job-a0", "job-a1"};
+    struct lane *lane = *state;
+    uint32_t seen = 0;
+    lane->peer->is_mute[KAFKA_API_PRODUCE] = true;
+    assert_int_equal(append(lane, EXACT), RECORD_SINK_OK);
+    run(lane, 50);
+    cut(lane, 1);
+    assert_int_equal(append(lane, EXACT), RECORD_SINK_OK);
+    run(lane, 50);
+    assert_int_equal(peer_count(lane->peer, KAFKA_API_PRODUCE), 1);
+    lane->peer->is_mute[KAFKA_API_PRODUCE] = false;
+    peer_cut_off(lane->peer);
+    run(lane, 1000);
+    for (uint32_t i = 0; i < lane->peer->asked_count; i++) {
+        const struct peer_asked *asked = &lane->peer->asked[i];
+        if (asked->api == KAFKA_API_PRODUCE) {
+            assert_true(seen < COUNT_OF(wanted));
+            assert_memory_equal(asked->body + 2, wanted[seen++], 6);
+        }
+    }
+    assert_int_equal(seen, COUNT_OF(wanted));
+}
+
+/* An EndTxn whose answer was lost may still come, and would end the id's next transaction. */
+static void test_id_when_a_request_may_come_late_then_started_anew_once_free(void **state)
+{
+    struct lane *lane = *state;
+    for (uint64_t id = 1; id <= 2; id++) {
+        assert_int_equal(peer_count(lane->peer, KAFKA_API_INIT_PRODUCER_ID), 2 * POOL);
+        assert_int_equal(append(lane, EXACT), RECORD_SINK_OK);
+        cut(lane, id);
+        run(lane, 50);
+        lane->peer->is_mute[KAFKA_API_END_TXN] = id == 1;
+        record_sink_complete(lane->records, id);
+        run(lane, 50);
+        if (id == 1) {
+            lane->peer->is_mute[KAFKA_API_END_TXN] = false;
+            peer_cut_off(lane->peer);
+            run(lane, 1000);
+        }
+        assert_true(record_sink_flushed(lane->records));
+    }
+    assert_int_equal(peer_count(lane->peer, KAFKA_API_INIT_PRODUCER_ID), 2 * POOL + 1);
+    const struct peer_asked *init = peer_last(lane->peer, KAFKA_API_INIT_PRODUCER_ID);
+    assert_memory_equal(init->body + 1, "job-a0", 6);
+}
+
 static void test_complete_when_older_ones_never_were_then_all_are_committed(void **state)
 {
     struct lane *lane = *state;
@@ -496,6 +546,8 @@ int main(void)
         WITH_OPEN(test_settled_when_a_plain_sink_has_failed_then_never),
         WITH_OPEN(test_settled_when_plain_records_follow_then_not_waited_for),
         WITH_OPEN(test_settled_when_exact_records_follow_then_not_waited_for),
+        WITH_OPEN(test_cut_when_records_before_it_are_not_answered_then_those_behind_wait),
+        WITH_OPEN(test_id_when_a_request_may_come_late_then_started_anew_once_free),
         WITH_OPEN(test_complete_when_older_ones_never_were_then_all_are_committed),
         WITH_OPEN(test_append_when_the_pool_is_used_up_then_full_until_complete),
         WITH_OPEN(test_failed_when_the_pool_is_used_up_then_the_last_goes_on),
