@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A lane that does nothing but write numbers, with checkpoints in a file, for test_transactions:
  *
- *     exactly_once BROKER:PORT CHECKPOINT COUNT EVERY [LANE [die STEP N | fail EVERY_NTH | slow
- * US]]
+ *     exactly_once BROKER:PORT CHECKPOINT COUNT EVERY [LANE [die STEP N | fail NTH | slow US]]
  *
  * Numbers 0 to COUNT - 1 go to the topic $EXACT exactly once and to $PLAIN at once, a checkpoint
  * every EVERY numbers, two under way at a time. It goes on from the file when there is one. `die`
  * ends the process without a word at the N-th checkpoint, STEP being cut, settled, durable (before
- * the sink is told) or complete (right behind that); `fail` completes only every n-th checkpoint;
+ * the sink is told) or complete (right behind that); `fail` completes only every NTH checkpoint;
  * `slow` sleeps so many microseconds a turn. Transactions time out after $TRANSACTION_MS. */
 #include <errno.h>
 #include <inttypes.h>
@@ -138,6 +137,7 @@ static void cut(struct lane *lane, uint64_t next)
     checkpoint->next = next;
     facts_begin(&writer, (struct span_mut){checkpoint->facts, FACTS_BYTES});
     record_sink_cut(lane->records, checkpoint->id, &writer);
+    ASSERT(!writer.is_full);
     checkpoint->facts_bytes = facts_written(&writer).bytes;
     lane->cut_at = next;
     die(lane, "cut", lane->nth + lane->under_way_count);
@@ -146,9 +146,30 @@ static void cut(struct lane *lane, uint64_t next)
 static bool keep_fact(void *context, const struct facts_item *item)
 {
     struct lane *lane = context;
-    if (item->kind == FACTS_TRANSACTION && lane->fact_count < FACTS_MAX) {
-        lane->facts[lane->fact_count++] = item->transaction;
+    if (item->kind != FACTS_TRANSACTION || lane->fact_count == FACTS_MAX) {
+        return false; /* a sink says nothing else */
     }
+    lane->facts[lane->fact_count++] = item->transaction;
+    if (item->transaction.state == FACTS_TRANSACTION_PREPARED) {
+        (void)fprintf(stderr, "goes on with %s prepared\n", item->transaction.transactional_id);
+    }
+    return true;
+}
+
+/* Only a file that is not there is a first start: one that cannot be read ends the run, for going
+ * on without it would look like a fault of the sink. */
+static bool read_checkpoint(const struct lane *lane, struct checkpoint *into)
+{
+    FILE *file = fopen(lane->file, "rb");
+    if (file == NULL && errno == ENOENT) {
+        return false;
+    }
+    if (file == NULL || fread(into, sizeof(*into), 1, file) != 1 ||
+        into->facts_bytes > sizeof(into->facts)) {
+        (void)fprintf(stderr, "%s holds no checkpoint\n", lane->file);
+        exit(1);
+    }
+    (void)fclose(file);
     return true;
 }
 
@@ -157,18 +178,16 @@ static uint64_t load(struct lane *lane)
 {
     struct checkpoint *checkpoint = &lane->under_way[0];
     struct error error = {0};
-    FILE *file = fopen(lane->file, "rb");
     uint64_t next = 0;
-    if (file != NULL && fread(checkpoint, sizeof(*checkpoint), 1, file) == 1) {
+    int status = 0;
+    if (read_checkpoint(lane, checkpoint)) {
         next = checkpoint->next;
         lane->last_id = checkpoint->id + 100; /* those given up have ids too */
-        (void)facts_read((struct span){checkpoint->facts, checkpoint->facts_bytes}, keep_fact, lane,
-                         &error);
+        status = facts_read((struct span){checkpoint->facts, checkpoint->facts_bytes}, keep_fact,
+                            lane, &error);
     }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-    if (sink_kafka_recover(&lane->sink, 1, lane->facts, lane->fact_count, &error) != 0) {
+    if (status != 0 ||
+        sink_kafka_recover(&lane->sink, 1, lane->facts, lane->fact_count, &error) != 0) {
         (void)fprintf(stderr, "%s\n", error.text);
         exit(1);
     }
