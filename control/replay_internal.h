@@ -57,8 +57,8 @@ struct replay {
  * threads  control */
 int replay_job_open(struct replay *replay, struct error *error);
 
-/* Makes the job over the opened files on replay->lanes lanes; goes on from the newest checkpoint, if
- * there is one.
+/* Makes the job over the opened files on replay->lanes lanes; goes on from the newest checkpoint,
+ * if there is one.
  * returns  0 or -errno; replay_job_destroy takes apart what is there in both cases
  * threads  control */
 int replay_job_create(struct replay *replay, struct error *error);
